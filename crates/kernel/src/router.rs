@@ -9,13 +9,14 @@ use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
 use flowstart_quick_start::router::FlowsConfig;
-use flowstart_units::{Bytes, Rate, Span};
+use flowstart_units::{Rate, Span};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder};
 use nix::time::{ClockId, clock_gettime};
 
 use crate::device::{self, Device, Order, Side};
 use crate::loader::{self, embedded};
 use crate::logged::logged;
+use crate::router_state::RouterState;
 use crate::{Problem, bpffs, findings, hosts};
 
 const LINK: &str = "link";
@@ -29,7 +30,7 @@ const FOLDER: &str = "router-";
 /// Longest interval for which the program's arithmetic is exact.
 const LONGEST_INTERVAL: Span = Span::from_secs(2);
 /// Most samples that it keeps.
-const MOST_SAMPLES: u32 = 20;
+pub(crate) const MOST_SAMPLES: u32 = 20;
 /// Most flows that it remembers (`FS_FLOWS` in bpf/flows.h).
 const MOST_FLOWS: u32 = 1024;
 
@@ -120,63 +121,6 @@ impl RouterSettings {
     }
 }
 
-/// What a router has seen and decided since it was loaded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RouterState {
-    /// The load measured last, and the grants that count beside it, as of the last packet.
-    pub load: Rate,
-    /// Sum of the grants that still count, as of the last packet.
-    pub granted: Rate,
-    /// Requests approved, at any rate.
-    pub approved: u64,
-    /// Requests denied after they were looked at.
-    pub denied: u64,
-    /// Requests not looked at because there were too many.
-    pub ignored: u64,
-    /// Reports of approved rate seen.
-    pub reports: u64,
-    /// Of them, those that said that nothing was approved.
-    pub reports_of_zero: u64,
-    /// Sum of all rates granted so far.
-    pub granted_sum: Rate,
-    /// Sum of all rates that reports named.
-    pub reported_sum: Rate,
-    /// Packets that left, segments of one super-packet counted as one.
-    pub packets: u64,
-    /// Bytes of IP that left.
-    pub bytes: Bytes,
-    /// Grants not used or not reported, and reports of another rate than was granted; only a router
-    /// that remembers [flows](FlowsConfig) can tell.
-    pub faults: u64,
-    /// Reports that belong to no request; the same routers can tell.
-    pub strays: u64,
-}
-
-impl RouterState {
-    /// From the program's memory (`struct fs_router`).
-    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
-        // The lock and the turn come first.
-        let words: Vec<u64> =
-            bytes.get(8..)?.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_ne_bytes)).collect();
-        let word = |place: usize| words.get(place).copied();
-        Some(Self {
-            load: Rate::from_bps(word(2)?),
-            granted: Rate::from_bps(word(3)?.saturating_add(word(4)?)),
-            approved: word(6)?,
-            denied: word(7)?,
-            ignored: word(8)?,
-            reports: word(9)?,
-            reports_of_zero: word(10)?,
-            granted_sum: Rate::from_bps(word(11)?),
-            reported_sum: Rate::from_bps(word(12)?),
-            packets: word(13)?,
-            bytes: Bytes::new(word(14)?),
-            faults: word(15)?,
-            strays: word(16)?,
-        })
-    }
-}
-
 /// A router that is loaded.
 #[derive(Clone, Debug)]
 pub struct LoadedRouter {
@@ -190,17 +134,22 @@ pub struct LoadedRouter {
 }
 
 impl LoadedRouter {
-    /// What it has seen and decided.
+    /// What it has seen and decided until now.
     ///
     /// # Errors
     /// If this user may not read it, or it was taken away.
     pub fn state(&self) -> Result<RouterState, Problem> {
-        let map = MapHandle::from_pinned_path(self.folder.join(STATE)).map_err(|error| self.unreadable(&error))?;
-        let bytes = map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).map_err(|error| self.unreadable(&error))?;
-        bytes
-            .as_deref()
-            .and_then(RouterState::read)
+        let (parameters, state) = (self.memory(PARAMETERS)?, self.memory(STATE)?);
+        RouterState::read(&state)
+            .map(|read| read.at(clock(), &state, &parameters))
             .ok_or_else(|| Problem::new("the router's state has another form", ""))
+    }
+
+    /// The program's memory that is pinned under this name.
+    fn memory(&self, name: &str) -> Result<Vec<u8>, Problem> {
+        let map = MapHandle::from_pinned_path(self.folder.join(name)).map_err(|error| self.unreadable(&error))?;
+        let bytes = map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).map_err(|error| self.unreadable(&error))?;
+        Ok(bytes.unwrap_or_default())
     }
 
     /// What load and grants may reach together.
@@ -208,9 +157,8 @@ impl LoadedRouter {
     /// # Errors
     /// As [`state`](Self::state).
     pub fn limit(&self) -> Result<Rate, Problem> {
-        let map = MapHandle::from_pinned_path(self.folder.join(PARAMETERS)).map_err(|error| self.unreadable(&error))?;
-        let bytes = map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).map_err(|error| self.unreadable(&error))?;
-        let first = bytes.as_deref().and_then(|bytes| bytes.first_chunk());
+        let bytes = self.memory(PARAMETERS)?;
+        let first = bytes.first_chunk();
         Ok(Rate::from_bps(first.map_or(0, |word| u64::from_ne_bytes(*word))))
     }
 
@@ -263,7 +211,12 @@ pub fn load_router(name: &str, namespace: Option<&str>, settings: &RouterSetting
     if !capabilities.good {
         return Err(Problem::denied(format!("capabilities are {}", capabilities.found), "run it as root"));
     }
-    device::check_lasting()?;
+    if let Some(name) = device::executed_in() {
+        return Err(Problem::new(
+            format!("what is loaded in `ip netns exec {name}` ends with it"),
+            format!("leave that out, and say --netns {name}"),
+        ));
+    }
     let found = device::within(namespace, || Device::find(name))?;
     let mut settings = *settings;
     if settings.capacity == Rate::ZERO {

@@ -72,6 +72,7 @@ mod program {
         let RouterCommand::Load { capacity, admission, threshold, requests_per_second, bridge, .. } = command else {
             return RouterSettings::new(Rate::ZERO);
         };
+        let usual = RouterSettings::new(capacity.unwrap_or(Rate::ZERO));
         RouterSettings {
             threshold_percent: *threshold,
             meter: match admission {
@@ -80,8 +81,10 @@ mod program {
             },
             flows: (*admission == RouterAdmission::Flows).then(FlowsConfig::default),
             requests_per_second: *requests_per_second,
+            // Not more in a row than in a second.
+            burst: usual.burst.min(*requests_per_second),
             hops: u8::from(!bridge),
-            ..RouterSettings::new(capacity.unwrap_or(Rate::ZERO))
+            ..usual
         }
     }
 
