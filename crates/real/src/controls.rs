@@ -44,6 +44,13 @@ const BROUGHT: [Brought; 2] = [
     },
 ];
 
+/// True if this control's starts may end by the HyStart of the kernel's CUBIC, which counts it:
+/// those that programs bring go on as CUBIC, from the beginning where chirps cannot be read or
+/// nothing is granted.
+pub(super) fn has_hystart(control: &str) -> bool {
+    control == "cubic" || BROUGHT.iter().any(|brought| brought.control == control)
+}
+
 /// The congestion control of Quick-Start hosts.
 pub(super) const QUICK_START: &str = "fs_quick_start";
 
@@ -136,6 +143,26 @@ pub fn not_real(scenario: &Scenario, compiled: &Compiled) -> Vec<String> {
     }
     if scenario.output.packets {
         list.push("output.packets: not recorded; --pcap has every packet".to_owned());
+    }
+    list
+}
+
+/// What flows of a scenario ask for that this project's QUIC does not do, in words.
+#[cfg(feature = "quic")]
+pub(super) fn not_over_quic(scenario: &Scenario) -> Vec<String> {
+    let Some(plain) = Scenario::parse("default", DEFAULT).ok().and_then(|mut default| default.flow.pop()) else {
+        return Vec::new();
+    };
+    let mut list = Vec::new();
+    for (number, flow) in scenario.flow.iter().enumerate() {
+        if flow.sender != plain.sender {
+            list.push(format!("flow[{number}].sender: over QUIC packets are full and sent as QUIC sends them"));
+        }
+        if flow.receiver != plain.receiver {
+            list.push(format!(
+                "flow[{number}].receiver: over QUIC every packet is acknowledged, and windows are those of QUIC"
+            ));
+        }
     }
     list
 }
