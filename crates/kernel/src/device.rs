@@ -94,6 +94,13 @@ pub(crate) fn namespace() -> u64 {
     fs::metadata("/proc/thread-self/ns/net").map_or(0, |about| about.ino())
 }
 
+/// The name that `ip netns` has for a network namespace.
+pub(crate) fn namespace_name(namespace: u64) -> Option<String> {
+    let is_it = |entry: &fs::DirEntry| fs::metadata(entry.path()).is_ok_and(|about| about.ino() == namespace);
+    let entry = fs::read_dir(NAMESPACES).ok()?.flatten().find(is_it)?;
+    entry.file_name().into_string().ok()
+}
+
 /// The name of a device of this thread's network namespace.
 pub(crate) fn name_of(index: u32) -> Option<String> {
     if_indextoname(index).ok().and_then(|name| name.into_string().ok())

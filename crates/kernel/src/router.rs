@@ -124,8 +124,10 @@ impl RouterSettings {
 /// A router that is loaded.
 #[derive(Clone, Debug)]
 pub struct LoadedRouter {
-    /// Name of its device; `None` if that is in a network namespace that is not this one.
+    /// Name of its device; `None` if that is in a network namespace that nobody named.
     pub device: Option<String>,
+    /// What `ip netns` calls the network namespace of its device, if it is not this one.
+    pub netns: Option<String>,
     /// Number of its device in its network namespace.
     pub index: u32,
     /// Inode of that namespace.
@@ -251,7 +253,8 @@ pub fn load_router(name: &str, namespace: Option<&str>, settings: &RouterSetting
         bpffs::clean(&parent);
         return Err(problem);
     }
-    Ok(LoadedRouter { device: Some(name.to_owned()), index: found.index, namespace: found.namespace, folder })
+    let netns = namespace.map(str::to_owned);
+    Ok(LoadedRouter { device: Some(name.to_owned()), netns, index: found.index, namespace: found.namespace, folder })
 }
 
 fn attach(settings: &RouterSettings, device: &Device, namespace: Option<&str>, folder: &Path) -> Result<(), Problem> {
@@ -291,8 +294,13 @@ pub fn routers() -> Result<Vec<LoadedRouter>, Problem> {
         let (Ok(index), Ok(namespace)) = (index.parse(), namespace.parse()) else { continue };
         let folder = folder.path();
         if hosts::is_attached(&folder.join(LINK)) {
-            let device = if namespace == here { device::name_of(index) } else { None };
-            found.push(LoadedRouter { device, index, namespace, folder });
+            let netns = if namespace == here { None } else { device::namespace_name(namespace) };
+            let device = match &netns {
+                Some(name) => device::within(Some(name), || Ok(device::name_of(index))).ok().flatten(),
+                None if namespace == here => device::name_of(index),
+                None => None,
+            };
+            found.push(LoadedRouter { device, netns, index, namespace, folder });
         } else {
             // Its device is gone, and so is all it could say.
             loader::remove(&folder);

@@ -205,6 +205,13 @@ mod tests {
     }
 
     #[test]
+    fn starts_of_programs_that_go_on_as_cubic_may_end_by_its_hystart() {
+        let ends = |control: &&str| has_hystart(control);
+        assert!(["cubic", "fs_chirp", "fs_quick_start"].iter().all(ends));
+        assert!(!["bbr", "reno", "dctcp", "fs_dctcp", "fs_scalable", "fs_reno"].iter().any(|control| ends(control)));
+    }
+
+    #[test]
     fn a_start_other_than_the_kernels_own_is_named() {
         assert_eq!(other_start("hystart+cubic"), None);
         // Without the program; with it there is nothing to be named.

@@ -89,8 +89,11 @@ mod program {
     }
 
     fn name(router: &LoadedRouter) -> String {
-        let other = || format!("device {} of network namespace {}", router.index, router.namespace);
-        router.device.clone().unwrap_or_else(other)
+        match (&router.device, &router.netns) {
+            (Some(device), None) => device.clone(),
+            (Some(device), Some(netns)) => format!("{device} (--netns {netns})"),
+            (None, _) => format!("device {} of network namespace {}", router.index, router.namespace),
+        }
     }
 
     fn unload(device: Option<&str>, netns: Option<&str>) -> Done {
@@ -119,6 +122,7 @@ mod program {
                 .map(|(router, limit, state)| {
                     let mut object = object(state);
                     object["device"] = json!(router.device);
+                    object["netns"] = json!(router.netns);
                     object["ifindex"] = json!(router.index);
                     object["netns_inode"] = json!(router.namespace);
                     object["limit_bps"] = json!(limit.as_bps());
