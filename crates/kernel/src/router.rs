@@ -16,7 +16,7 @@ use nix::time::{ClockId, clock_gettime};
 use crate::device::{self, Device, Order, Side};
 use crate::loader::{self, embedded};
 use crate::logged::logged;
-use crate::router_state::RouterState;
+use crate::router_state::{MOST_SAMPLES, RouterState};
 use crate::{Problem, bpffs, findings, hosts};
 
 const LINK: &str = "link";
@@ -29,8 +29,6 @@ pub(crate) const PROGRAM: &str = "fs_router_egress";
 const FOLDER: &str = "router-";
 /// Longest interval for which the program's arithmetic is exact.
 const LONGEST_INTERVAL: Span = Span::from_secs(2);
-/// Most samples that it keeps.
-pub(crate) const MOST_SAMPLES: u32 = 20;
 /// Most flows that it remembers (`FS_FLOWS` in bpf/flows.h).
 const MOST_FLOWS: u32 = 1024;
 

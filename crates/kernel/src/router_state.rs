@@ -2,8 +2,8 @@
 
 use flowstart_units::{Bytes, Rate, Span};
 
-use crate::router::MOST_SAMPLES;
-
+/// Most samples of the load that the program keeps.
+pub(crate) const MOST_SAMPLES: u32 = 20;
 /// Where the samples of the meter begin in the program's memory.
 const FIRST_SAMPLE: usize = 18 * 8;
 

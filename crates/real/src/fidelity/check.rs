@@ -148,9 +148,12 @@ mod tests {
         }
     }
 
+    /// A change, and what is said of it.
+    type Wrong = (fn(&mut Row), &'static str);
+
     #[test]
     fn what_no_runs_bring_is_refused_with_its_place() {
-        let wrong: [(fn(&mut Row), &str); 15] = [
+        let wrong: [Wrong; 15] = [
             (|row| row.kernel.push(ONE), "kernel has 3 runs and left_out 1, of 3 in all"),
             (
                 |row| {
