@@ -7,6 +7,7 @@ use std::fs;
 use std::hash::BuildHasher as _;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use flowstart_quick_start::router::FlowsConfig;
 use flowstart_units::{Rate, Span};
@@ -15,6 +16,7 @@ use nix::time::{ClockId, clock_gettime};
 
 use crate::device::{self, Device, Order, Side};
 use crate::loader::{self, embedded};
+use crate::lock::{self, Only};
 use crate::logged::logged;
 use crate::router_state::{MOST_SAMPLES, RouterState};
 use crate::{Problem, bpffs, findings, hosts};
@@ -281,7 +283,7 @@ pub fn routers() -> Result<Vec<LoadedRouter>, Problem> {
         return Err(Problem::denied(format!("{} may not be looked into", hidden.display()), "this needs root"));
     }
     let here = device::namespace();
-    let mut found = Vec::new();
+    let (mut found, mut is_gone) = (Vec::new(), false);
     for folder in bpffs::folders().iter().filter_map(|parent| fs::read_dir(parent).ok()).flatten().flatten() {
         let name = folder.file_name();
         let Some((index, namespace)) =
@@ -302,7 +304,12 @@ pub fn routers() -> Result<Vec<LoadedRouter>, Problem> {
         } else {
             // Its device is gone, and so is all it could say.
             loader::remove(&folder);
+            is_gone = true;
         }
+    }
+    // What it was kept in goes with the last of ours, unless somebody is loading into it now.
+    if is_gone && let Ok(Ok(_turn)) = lock::take(Only::Changes, Duration::ZERO) {
+        bpffs::folders().iter().for_each(|parent| bpffs::clean(parent));
     }
     found.sort_by_key(|router| (router.namespace, router.index));
     Ok(found)
