@@ -453,6 +453,31 @@ mod unix {
         assert!(runs >= 1, "something was finished in two seconds");
     }
 
+    /// Empty tables took the place of an earlier race's.
+    #[test]
+    fn ctrl_c_before_anything_was_finished_leaves_earlier_results_as_they_are() {
+        let folder = empty();
+        let race = |arguments: &[&str]| {
+            let mut command = program();
+            command.current_dir(folder.path()).args(["compare", "-C", "cubic", "--threads", "1"]).args(arguments);
+            command.stdout(Stdio::null()).stderr(Stdio::piped());
+            command
+        };
+        assert!(race(&["-n", "10kB"]).status().expect("run").success());
+        let result = || std::fs::read(folder.path().join("flowstart-report/result.json")).expect("the result");
+        let earlier = result();
+        // Minutes of one core each.
+        let long = ["--capacity", "10Gbit/s", "--rtt", "100ms", "-n", "100GB", "-t", "20s"];
+        let mut child = race(&long).spawn().expect("started");
+        std::thread::sleep(Duration::from_millis(500));
+        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill").success());
+        let mut complaint = String::new();
+        child.stderr.take().expect("piped").read_to_string(&mut complaint).expect("UTF-8");
+        assert_eq!(child.wait().expect("ended").code(), Some(130), "{complaint}");
+        assert_eq!(complaint.lines().last(), Some("interrupted before anything was finished"), "{complaint}");
+        assert_eq!(result(), earlier);
+    }
+
     #[test]
     fn a_closed_pipe_ends_the_program_quietly() {
         let folder = empty();

@@ -94,6 +94,13 @@ pub(crate) fn namespace() -> u64 {
     fs::metadata("/proc/thread-self/ns/net").map_or(0, |about| about.ino())
 }
 
+/// The name that `ip netns` has for a network namespace.
+pub(crate) fn namespace_name(namespace: u64) -> Option<String> {
+    let is_it = |entry: &fs::DirEntry| fs::metadata(entry.path()).is_ok_and(|about| about.ino() == namespace);
+    let entry = fs::read_dir(NAMESPACES).ok()?.flatten().find(is_it)?;
+    entry.file_name().into_string().ok()
+}
+
 /// The name of a device of this thread's network namespace.
 pub(crate) fn name_of(index: u32) -> Option<String> {
     if_indextoname(index).ok().and_then(|name| name.into_string().ok())
@@ -208,20 +215,15 @@ pub(crate) fn pin(what: BorrowedFd<'_>, path: &Path) -> Result<(), Problem> {
     }
 }
 
-/// What is pinned stays only where its file system does: not in the mount namespace that `ip netns
-/// exec` makes for a command, whose /sys is named after the network namespace.
-pub(crate) fn check_lasting() -> Result<(), Problem> {
+/// The network namespace of an `ip netns exec` in which this process runs. What is pinned stays only
+/// where its file system does: not in the mount namespace that it makes for a command, whose /sys is
+/// named after the network namespace.
+pub(crate) fn executed_in() -> Option<String> {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let mut sources = mounts.lines().filter_map(|line| line.strip_suffix(" 0 0")).filter_map(|line| {
         let mut parts = line.split(' ');
         let (source, place, kind) = (parts.next()?, parts.next()?, parts.next()?);
         (place == "/sys" && kind == "sysfs").then_some(source)
     });
-    match sources.next_back().filter(|source| Path::new(NAMESPACES).join(source).exists()) {
-        Some(name) => Err(Problem::new(
-            format!("what is loaded in `ip netns exec {name}` ends with it"),
-            format!("leave that out, and say --netns {name}"),
-        )),
-        None => Ok(()),
-    }
+    sources.next_back().filter(|source| Path::new(NAMESPACES).join(source).exists()).map(str::to_owned)
 }

@@ -43,6 +43,8 @@ mod registered;
 #[cfg(feature = "ebpf")]
 mod router;
 #[cfg(feature = "ebpf")]
+mod router_state;
+#[cfg(feature = "ebpf")]
 mod watch;
 
 pub use algorithm::Algorithm;
@@ -62,6 +64,8 @@ pub use problem::Problem;
 #[cfg(feature = "ebpf")]
 pub use registered::{Loaded, loaded, unseen};
 #[cfg(feature = "ebpf")]
-pub use router::{LoadedRouter, RouterMeter, RouterSettings, RouterState, load_router, router_at, routers};
+pub use router::{LoadedRouter, RouterMeter, RouterSettings, load_router, router_at, routers};
+#[cfg(feature = "ebpf")]
+pub use router_state::RouterState;
 #[cfg(feature = "ebpf")]
 pub use watch::{Ended, Said, Watch, WatchEvent, What};

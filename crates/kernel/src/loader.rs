@@ -98,6 +98,7 @@ pub fn load(settings: &Settings) -> Result<Loaded, Problem> {
         return Err(Problem::denied("this kernel does not say what its types are (BTF)", types.remedy));
     }
     let _turn = turn()?;
+    bpffs::check_lasting()?;
     let parent = bpffs::make_folder().map_err(|error| {
         Problem::denied(format!("no BPF file system could be mounted or written to ({error})"), "this needs root")
     })?;

@@ -7,15 +7,18 @@ use std::fs;
 use std::hash::BuildHasher as _;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use flowstart_quick_start::router::FlowsConfig;
-use flowstart_units::{Bytes, Rate, Span};
+use flowstart_units::{Rate, Span};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder};
 use nix::time::{ClockId, clock_gettime};
 
 use crate::device::{self, Device, Order, Side};
 use crate::loader::{self, embedded};
+use crate::lock::{self, Only};
 use crate::logged::logged;
+use crate::router_state::{MOST_SAMPLES, RouterState};
 use crate::{Problem, bpffs, findings, hosts};
 
 const LINK: &str = "link";
@@ -28,8 +31,6 @@ pub(crate) const PROGRAM: &str = "fs_router_egress";
 const FOLDER: &str = "router-";
 /// Longest interval for which the program's arithmetic is exact.
 const LONGEST_INTERVAL: Span = Span::from_secs(2);
-/// Most samples that it keeps.
-const MOST_SAMPLES: u32 = 20;
 /// Most flows that it remembers (`FS_FLOWS` in bpf/flows.h).
 const MOST_FLOWS: u32 = 1024;
 
@@ -120,68 +121,13 @@ impl RouterSettings {
     }
 }
 
-/// What a router has seen and decided since it was loaded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RouterState {
-    /// The load measured last, and the grants that count beside it, as of the last packet.
-    pub load: Rate,
-    /// Sum of the grants that still count, as of the last packet.
-    pub granted: Rate,
-    /// Requests approved, at any rate.
-    pub approved: u64,
-    /// Requests denied after they were looked at.
-    pub denied: u64,
-    /// Requests not looked at because there were too many.
-    pub ignored: u64,
-    /// Reports of approved rate seen.
-    pub reports: u64,
-    /// Of them, those that said that nothing was approved.
-    pub reports_of_zero: u64,
-    /// Sum of all rates granted so far.
-    pub granted_sum: Rate,
-    /// Sum of all rates that reports named.
-    pub reported_sum: Rate,
-    /// Packets that left, segments of one super-packet counted as one.
-    pub packets: u64,
-    /// Bytes of IP that left.
-    pub bytes: Bytes,
-    /// Grants not used or not reported, and reports of another rate than was granted; only a router
-    /// that remembers [flows](FlowsConfig) can tell.
-    pub faults: u64,
-    /// Reports that belong to no request; the same routers can tell.
-    pub strays: u64,
-}
-
-impl RouterState {
-    /// From the program's memory (`struct fs_router`).
-    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
-        // The lock and the turn come first.
-        let words: Vec<u64> =
-            bytes.get(8..)?.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_ne_bytes)).collect();
-        let word = |place: usize| words.get(place).copied();
-        Some(Self {
-            load: Rate::from_bps(word(2)?),
-            granted: Rate::from_bps(word(3)?.saturating_add(word(4)?)),
-            approved: word(6)?,
-            denied: word(7)?,
-            ignored: word(8)?,
-            reports: word(9)?,
-            reports_of_zero: word(10)?,
-            granted_sum: Rate::from_bps(word(11)?),
-            reported_sum: Rate::from_bps(word(12)?),
-            packets: word(13)?,
-            bytes: Bytes::new(word(14)?),
-            faults: word(15)?,
-            strays: word(16)?,
-        })
-    }
-}
-
 /// A router that is loaded.
 #[derive(Clone, Debug)]
 pub struct LoadedRouter {
-    /// Name of its device; `None` if that is in a network namespace that is not this one.
+    /// Name of its device; `None` if that is in a network namespace that nobody named.
     pub device: Option<String>,
+    /// What `ip netns` calls the network namespace of its device, if it is not this one.
+    pub netns: Option<String>,
     /// Number of its device in its network namespace.
     pub index: u32,
     /// Inode of that namespace.
@@ -190,17 +136,22 @@ pub struct LoadedRouter {
 }
 
 impl LoadedRouter {
-    /// What it has seen and decided.
+    /// What it has seen and decided until now.
     ///
     /// # Errors
     /// If this user may not read it, or it was taken away.
     pub fn state(&self) -> Result<RouterState, Problem> {
-        let map = MapHandle::from_pinned_path(self.folder.join(STATE)).map_err(|error| self.unreadable(&error))?;
-        let bytes = map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).map_err(|error| self.unreadable(&error))?;
-        bytes
-            .as_deref()
-            .and_then(RouterState::read)
+        let (parameters, state) = (self.memory(PARAMETERS)?, self.memory(STATE)?);
+        RouterState::read(&state)
+            .map(|read| read.at(clock(), &state, &parameters))
             .ok_or_else(|| Problem::new("the router's state has another form", ""))
+    }
+
+    /// The program's memory that is pinned under this name.
+    fn memory(&self, name: &str) -> Result<Vec<u8>, Problem> {
+        let map = MapHandle::from_pinned_path(self.folder.join(name)).map_err(|error| self.unreadable(&error))?;
+        let bytes = map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).map_err(|error| self.unreadable(&error))?;
+        Ok(bytes.unwrap_or_default())
     }
 
     /// What load and grants may reach together.
@@ -208,9 +159,8 @@ impl LoadedRouter {
     /// # Errors
     /// As [`state`](Self::state).
     pub fn limit(&self) -> Result<Rate, Problem> {
-        let map = MapHandle::from_pinned_path(self.folder.join(PARAMETERS)).map_err(|error| self.unreadable(&error))?;
-        let bytes = map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).map_err(|error| self.unreadable(&error))?;
-        let first = bytes.as_deref().and_then(|bytes| bytes.first_chunk());
+        let bytes = self.memory(PARAMETERS)?;
+        let first = bytes.first_chunk();
         Ok(Rate::from_bps(first.map_or(0, |word| u64::from_ne_bytes(*word))))
     }
 
@@ -263,7 +213,12 @@ pub fn load_router(name: &str, namespace: Option<&str>, settings: &RouterSetting
     if !capabilities.good {
         return Err(Problem::denied(format!("capabilities are {}", capabilities.found), "run it as root"));
     }
-    device::check_lasting()?;
+    if let Some(name) = device::executed_in() {
+        return Err(Problem::new(
+            format!("what is loaded in `ip netns exec {name}` ends with it"),
+            format!("leave that out, and say --netns {name}"),
+        ));
+    }
     let found = device::within(namespace, || Device::find(name))?;
     let mut settings = *settings;
     if settings.capacity == Rate::ZERO {
@@ -298,7 +253,8 @@ pub fn load_router(name: &str, namespace: Option<&str>, settings: &RouterSetting
         bpffs::clean(&parent);
         return Err(problem);
     }
-    Ok(LoadedRouter { device: Some(name.to_owned()), index: found.index, namespace: found.namespace, folder })
+    let netns = namespace.map(str::to_owned);
+    Ok(LoadedRouter { device: Some(name.to_owned()), netns, index: found.index, namespace: found.namespace, folder })
 }
 
 fn attach(settings: &RouterSettings, device: &Device, namespace: Option<&str>, folder: &Path) -> Result<(), Problem> {
@@ -327,7 +283,7 @@ pub fn routers() -> Result<Vec<LoadedRouter>, Problem> {
         return Err(Problem::denied(format!("{} may not be looked into", hidden.display()), "this needs root"));
     }
     let here = device::namespace();
-    let mut found = Vec::new();
+    let (mut found, mut is_gone) = (Vec::new(), false);
     for folder in bpffs::folders().iter().filter_map(|parent| fs::read_dir(parent).ok()).flatten().flatten() {
         let name = folder.file_name();
         let Some((index, namespace)) =
@@ -338,12 +294,22 @@ pub fn routers() -> Result<Vec<LoadedRouter>, Problem> {
         let (Ok(index), Ok(namespace)) = (index.parse(), namespace.parse()) else { continue };
         let folder = folder.path();
         if hosts::is_attached(&folder.join(LINK)) {
-            let device = if namespace == here { device::name_of(index) } else { None };
-            found.push(LoadedRouter { device, index, namespace, folder });
+            let netns = if namespace == here { None } else { device::namespace_name(namespace) };
+            let device = match &netns {
+                Some(name) => device::within(Some(name), || Ok(device::name_of(index))).ok().flatten(),
+                None if namespace == here => device::name_of(index),
+                None => None,
+            };
+            found.push(LoadedRouter { device, netns, index, namespace, folder });
         } else {
             // Its device is gone, and so is all it could say.
             loader::remove(&folder);
+            is_gone = true;
         }
+    }
+    // What it was kept in goes with the last of ours, unless somebody is loading into it now.
+    if is_gone && let Ok(Ok(_turn)) = lock::take(Only::Changes, Duration::ZERO) {
+        bpffs::folders().iter().for_each(|parent| bpffs::clean(parent));
     }
     found.sort_by_key(|router| (router.namespace, router.index));
     Ok(found)

@@ -218,6 +218,9 @@ fn a_router_is_loaded_at_a_device_once_counts_what_leaves_there_and_goes_without
     load_router("fs0", Some(&a), &settings).unwrap();
     ip(&format!("-n {a} link del fs0"));
     assert!(flowstart_kernel::routers().unwrap().is_empty());
+    // Whoever finds that out takes away what the last of ours leaves behind.
+    let left = std::fs::read_dir("/run/flowstart/bpf/flowstart").map(Iterator::count);
+    assert!(left.is_err() || matches!(left, Ok(1..)), "an empty folder on a file system of our own");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Who carries contestants in the place of the simulator, and what it does whatever they ask for.
 
+use flowstart_transport::EcnMode;
+
 use crate::{Contestant, RaceError};
 
 /// Hosts that are not simulated.
@@ -72,6 +74,10 @@ impl Carrier {
                 let why = "QUIC cannot carry it, for its packets have no room for a request to the routers";
                 return Err(RaceError::new(format!("{contestant}: {why}")));
             }
+            if self == Self::Kernel && contestant.ecn == EcnMode::Off && contestant.avoidance.name() == "dctcp" {
+                let why = "the kernel's DCTCP asks for ECN whatever it is told";
+                return Err(RaceError::new(format!("{contestant}: {why}: leave out \"/noecn\"")));
+            }
             let modified = contestant.modifiers().into_iter();
             let without_effect = modified.filter_map(|(subject, word)| Some((self.instead(subject)?, word)));
             let contrary = contestant.asked().filter_map(|word| Some((self.contradicts(word)?, word.to_owned())));
@@ -112,7 +118,7 @@ mod tests {
 
     #[test]
     fn what_has_no_effect_is_refused_and_what_has_one_is_not() {
-        assert_eq!(refused(Carrier::Kernel), ["paced", "ack1", "ack2", "linux"]);
+        assert_eq!(refused(Carrier::Kernel), ["paced", "ack1", "ack2", "noecn", "linux"]);
         let over_quic = ["ack1", "ack2", "ecn", "noecn", "linux", "aware0", "aware50", "aware100"];
         assert_eq!(refused(Carrier::EmulatedQuic), over_quic);
         assert_eq!(refused(Carrier::Quic), [&["paced", "unpaced"][..], &over_quic].concat());

@@ -44,6 +44,13 @@ const BROUGHT: [Brought; 2] = [
     },
 ];
 
+/// True if this control's starts may end by the HyStart of the kernel's CUBIC, which counts it:
+/// those that programs bring go on as CUBIC, from the beginning where chirps cannot be read or
+/// nothing is granted.
+pub(super) fn has_hystart(control: &str) -> bool {
+    control == "cubic" || BROUGHT.iter().any(|brought| brought.control == control)
+}
+
 /// The congestion control of Quick-Start hosts.
 pub(super) const QUICK_START: &str = "fs_quick_start";
 
@@ -140,6 +147,26 @@ pub fn not_real(scenario: &Scenario, compiled: &Compiled) -> Vec<String> {
     list
 }
 
+/// What flows of a scenario ask for that this project's QUIC does not do, in words.
+#[cfg(feature = "quic")]
+pub(super) fn not_over_quic(scenario: &Scenario) -> Vec<String> {
+    let Some(plain) = Scenario::parse("default", DEFAULT).ok().and_then(|mut default| default.flow.pop()) else {
+        return Vec::new();
+    };
+    let mut list = Vec::new();
+    for (number, flow) in scenario.flow.iter().enumerate() {
+        if flow.sender != plain.sender {
+            list.push(format!("flow[{number}].sender: over QUIC packets are full and sent as QUIC sends them"));
+        }
+        if flow.receiver != plain.receiver {
+            list.push(format!(
+                "flow[{number}].receiver: over QUIC every packet is acknowledged, and windows are those of QUIC"
+            ));
+        }
+    }
+    list
+}
+
 const DEFAULT: &str = "[path]\ncapacity = \"1 Mbit/s\"\nrtt = \"1 ms\"\n[[flow]]\n";
 
 /// The kernel's congestion control for an algorithm.
@@ -175,6 +202,13 @@ mod tests {
         }
         assert!(!sentence.contains("kernel load"), "{sentence}");
         assert_eq!(control("slow_start+no_such_control", Some("own")).unwrap(), "own");
+    }
+
+    #[test]
+    fn starts_of_programs_that_go_on_as_cubic_may_end_by_its_hystart() {
+        let ends = |control: &&str| has_hystart(control);
+        assert!(["cubic", "fs_chirp", "fs_quick_start"].iter().all(ends));
+        assert!(!["bbr", "reno", "dctcp", "fs_dctcp", "fs_scalable", "fs_reno"].iter().any(ends));
     }
 
     #[test]

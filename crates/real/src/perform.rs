@@ -14,6 +14,7 @@ use flowstart_simulator::{SessionOutcome, Stop};
 use flowstart_units::{Span, Time};
 
 use super::captures::Captures;
+use super::controls::has_hystart;
 use super::layout::{Layout, flows, wants_ecn};
 use super::plan::Plan;
 use super::quick_start::carry;
@@ -149,7 +150,7 @@ fn ran(compiled: &Compiled, plan: &Plan, outcomes: &Outcomes, world: &World) -> 
             all.push((session.server, Ran { group, size: *size, control, hystart: None, outcome, seen: None }));
         }
     }
-    let is_cubic = |ran: &Ran| ran.control.as_deref() == Some("cubic");
+    let is_cubic = |ran: &Ran| ran.control.as_deref().is_some_and(has_hystart);
     let mut cubics: HashMap<HostId, usize> = HashMap::new();
     for (host, _) in all.iter().filter(|(_, ran)| is_cubic(ran)) {
         *cubics.entry(*host).or_default() += 1;

@@ -6,9 +6,11 @@ use std::path::PathBuf;
 use flowstart_emulator::Fidelity;
 use flowstart_parallel::Cancel;
 use flowstart_race::{Purpose, Race, RaceResult, Stage};
-use flowstart_scenario::Scenario;
+use flowstart_scenario::{FlowSpec, Scenario};
 use flowstart_simulator::{Observer, Outcome};
 
+#[cfg(feature = "quic")]
+use super::controls::not_over_quic;
 use super::controls::{not_real, other_start};
 use super::perform::{Wanted, perform};
 use super::replay::play_back;
@@ -68,26 +70,46 @@ impl Stage for ForReal<'_> {
 /// If the kernel begins in another way than a contestant: its result would stand under the wrong
 /// name. If QUIC cannot carry one.
 pub fn left_out(race: &Race, transport: Transport) -> Result<Vec<String>, Error> {
-    let mut list = Vec::new();
+    let mut list: Vec<String> = Vec::new();
     for contestant in &race.contestants {
         let scenario = race.scenario(contestant, Purpose::Start, 0);
         let compiled = scenario.simulation(0)?;
-        match transport {
-            Transport::Kernel => {}
+        let lines = match transport {
+            Transport::Kernel => {
+                if let Some(other) = compiled.groups.iter().find_map(|label| other_start(&label.algorithm)) {
+                    return Err(Error::OtherStart(other));
+                }
+                not_real(&scenario, &compiled)
+            }
             #[cfg(feature = "quic")]
             Transport::Quic => {
                 super::quic::check(&compiled)?;
                 super::quic::check_path(race.path.rtt, race.capacity())?;
-                continue;
+                not_over_quic(&scenario)
+            }
+        };
+        let others = race.others.flow.len();
+        let is_of_file = |(number, flow): (usize, &FlowSpec)| number < others && !is_contestant(flow);
+        let of_file: Vec<bool> = scenario.flow.iter().enumerate().map(is_of_file).collect();
+        let is_worth_a_word = |line: &String| match line.strip_prefix("flow[").and_then(|line| line.split_once(']')) {
+            Some((number, _)) => {
+                number.parse().ok().and_then(|number: usize| of_file.get(number).copied()) == Some(true)
+            }
+            None => true,
+        };
+        for line in lines.into_iter().filter(is_worth_a_word) {
+            if !list.contains(&line) {
+                list.push(line);
             }
         }
-        if let Some(other) = compiled.groups.iter().find_map(|label| other_start(&label.algorithm)) {
-            return Err(Error::OtherStart(other));
-        }
-        // A contestant's constants are always written out; they are not worth a word.
-        list.extend(not_real(&scenario, &compiled).into_iter().filter(|line| !line.starts_with("flow[")));
     }
     Ok(list)
+}
+
+/// A contestant, or one as a background flow: everything is written out, which is not worth a word;
+/// what is not done is refused.
+fn is_contestant(flow: &FlowSpec) -> bool {
+    flow.algorithm.is_some() && flow.flow_start.is_some() && flow.avoidance.is_some()
 }
 
 /// Runs the race; [privileges](flowstart_emulator::privilege) must be there. The first run of each
@@ -108,4 +130,36 @@ pub fn race(
     let mut stage = ForReal { cancel, transport, captures, fidelities: Vec::new(), faults: Vec::new() };
     let result = race.run_on(&mut stage, cancel, progress)?;
     Ok(RealRace { result, fidelities: stage.fidelities, faults: stage.faults })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "[path]\ncapacity = \"20 Mbit/s\"\nrtt = \"40 ms\"\n[[flow]]\nalgorithm = \"hystart+cubic\"\n[[flow]]\n\
+                        algorithm = \"hystart+cubic\"\nsender = { mss = 500 }\nreceiver = { receive_buffer = \"30 kB\" }\n";
+
+    fn said(transport: Transport) -> Vec<String> {
+        let mut race = Race::from_scenario(&Scenario::parse("others", FILE).unwrap()).unwrap();
+        let background: flowstart_race::Background = "cubic/ecn".parse().unwrap();
+        race.others.flow.push(background.spec(2));
+        race.contestants = ["cubic", "cubic/ecn"].iter().map(|name| name.parse().unwrap()).collect();
+        left_out(&race, transport).unwrap()
+    }
+
+    /// They were left out without a word.
+    #[test]
+    fn what_flows_of_the_file_ask_for_and_do_not_get_is_said_once() {
+        let expected =
+            ["flow[1].sender: the kernel's sender is as it is", "flow[1].receiver: the kernel's receiver is as it is"];
+        assert_eq!(said(Transport::Kernel), expected);
+    }
+
+    #[cfg(feature = "quic")]
+    #[test]
+    fn over_quic_too() {
+        let said = said(Transport::Quic);
+        assert_eq!(said.len(), 2, "{said:?}");
+        assert!(said[0].starts_with("flow[1].sender: ") && said[1].starts_with("flow[1].receiver: "), "{said:?}");
+    }
 }

@@ -31,6 +31,39 @@ have their addresses in FLOWSTART_CLIENT and FLOWSTART_SERVER (and _V6). What pa
 reported on standard error. The exit status is COMMAND's, 3 if this machine does not allow it, 4 if packets
 were later than --fidelity allows.";
 
+/// What a self-test does not heed: its links are always the same, and its result is a table or, with
+/// `--json`, a document.
+const NOT_OF_SELF_TEST: [&str; 28] = [
+    "command",
+    "server",
+    "ready_within",
+    "time_limit",
+    "scenario",
+    "hosts",
+    "host_rtt",
+    "profile",
+    "capacity",
+    "rtt",
+    "buffer",
+    "ways",
+    "trace",
+    "queue",
+    "loss",
+    "jitter",
+    "reverse_capacity",
+    "reverse_buffer",
+    "reverse_loss",
+    "seed",
+    "fidelity",
+    "pages",
+    "figure",
+    "sample",
+    "out",
+    "parquet",
+    "pcap",
+    "clean",
+];
+
 /// Options of `flowstart emulate`.
 #[derive(Args, Debug)]
 #[command(after_help = EMULATE_EXAMPLES)]
@@ -112,7 +145,7 @@ pub(crate) struct EmulateArgs {
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
     /// Measure how precise and how fast emulation is on this machine
-    #[arg(long, conflicts_with_all = ["command", "server", "clean"], help_heading = "Instead")]
+    #[arg(long, conflicts_with_all = NOT_OF_SELF_TEST, help_heading = "Instead")]
     pub(crate) self_test: bool,
     /// Remove what a killed flowstart left behind
     #[arg(long, exclusive = true, help_heading = "Instead")]

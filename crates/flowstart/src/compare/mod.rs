@@ -46,6 +46,10 @@ pub(crate) fn compare(args: &CompareArgs) -> Done {
     let began = std::time::Instant::now();
     let (result, verdict) = raced(&race, args)?;
     let took = began.elapsed().as_secs_f64();
+    if !result.complete && result.simulations.0 == 0 {
+        // Nothing would take the place of an earlier race's results.
+        return Err(Failure::InterruptedEarly);
+    }
     let command = command_line();
     let shown = Shown::new(&result, args.title.clone(), command, warnings);
     write(&shown, folder.as_deref(), args)?;

@@ -9,6 +9,12 @@ use flowstart_quic::Transferred;
 use flowstart_quic::message::{Direction, Isolated, Received, Request};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
+/// The rate at which all arrived; `None` if all came at once, in one packet say: nothing lay between
+/// the first byte and the last.
+fn arrival_rate(received: &Received) -> Option<Rate> {
+    (received.nanos > 0 || received.bytes == 0).then(|| rate(received.bytes, received.nanos))
+}
+
 /// A rate over a time.
 pub(super) fn rate(bytes: u64, nanos: u64) -> Rate {
     Rate::of(Bytes::new(bytes), Span::from_nanos(nanos.max(1)))
@@ -35,8 +41,26 @@ pub(super) fn asked(peer: SocketAddr, request: &Request) -> String {
 /// What came of it.
 pub(super) fn received(received: &Received) -> String {
     let intact = if received.intact { "" } else { ", NOT AS SENT" };
-    let rate = rate(received.bytes, received.nanos).as_mbps_f64();
-    format!("{} bytes in {:.3} s, {rate:.1} Mbit/s{intact}", received.bytes, received.nanos as f64 / 1e9)
+    let bytes = received.bytes;
+    match arrival_rate(received) {
+        Some(rate) => {
+            format!("{bytes} bytes in {:.3} s, {:.1} Mbit/s{intact}", received.nanos as f64 / 1e9, rate.as_mbps_f64())
+        }
+        None => format!("{bytes} bytes at once{intact}"),
+    }
+}
+
+/// Says it if data for a time ended long before: the other end takes or gives so much and no more.
+pub(super) fn cut_short(request: &Request, received: &Received) -> Option<String> {
+    let asked = request.nanos.filter(|_| request.size.is_none() && request.file.is_none())?;
+    // From the first byte to the last is less than the time asked for, by a round trip or two.
+    (received.bytes > 0 && received.nanos < asked / 2).then(|| {
+        format!(
+            "over after {:.3} s of {:.3} s: the server has a limit for the bytes of a transfer (`flowstart serve --most-bytes`)",
+            received.nanos as f64 / 1e9,
+            asked as f64 / 1e9
+        )
+    })
 }
 
 /// Whose queue it is, in words.
@@ -98,7 +122,7 @@ pub(super) fn json(request: &Request, outcome: &Transferred, real_time: bool) ->
         "request": request,
         "report": outcome.report,
         "received": outcome.received,
-        "rate_bps": rate(outcome.received.bytes, outcome.received.nanos).as_bps(),
+        "rate_bps": arrival_rate(&outcome.received).map(Rate::as_bps),
         "handshake_rtt_ns": outcome.handshake.as_nanos(),
         "fingerprint": outcome.fingerprint.map(|fingerprint| fingerprint.to_string()),
         "real_time_priority": real_time,
@@ -133,5 +157,44 @@ impl Live {
         if self.shown {
             let _ = write!(std::io::stderr(), "\r{:<60}\r", "");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gigabits per second of six bytes.
+    #[test]
+    fn what_came_at_once_has_no_rate() {
+        let said = |bytes, nanos| received(&Received { bytes, nanos, intact: true });
+        assert_eq!(said(6, 0), "6 bytes at once");
+        assert_eq!(said(0, 0), "0 bytes in 0.000 s, 0.0 Mbit/s");
+        assert_eq!(said(1_000_000, 20_000_000), "1000000 bytes in 0.020 s, 400.0 Mbit/s");
+        assert_eq!(arrival_rate(&Received { bytes: 6, nanos: 0, intact: true }), None);
+    }
+
+    #[test]
+    fn data_for_a_time_that_ends_long_before_is_said_to_be_cut_short() {
+        let request = |size, nanos| Request {
+            version: 4,
+            session: 1,
+            connections: 1,
+            direction: Direction::Down,
+            size,
+            nanos,
+            streams: 1,
+            start: "hystart".to_owned(),
+            avoidance: "cubic".to_owned(),
+            file: None,
+            look: false,
+            paced: None,
+        };
+        let short = |size, asked, nanos| cut_short(&request(size, asked), &Received { bytes: 9, nanos, intact: true });
+        let said = short(None, Some(2_000_000_000), 90_000_000).unwrap();
+        assert!(said.starts_with("over after 0.090 s of 2.000 s: "), "{said}");
+        assert_eq!(short(None, Some(2_000_000_000), 1_900_000_000), None);
+        assert_eq!(short(Some(9), Some(2_000_000_000), 5), None, "it is complete");
+        assert_eq!(short(Some(9), None, 5), None);
     }
 }

@@ -211,6 +211,9 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
         }
         print(&show::text(&request, &outcome))?;
     }
+    if let Some(why) = show::cut_short(&request, &outcome.received).filter(|_| !cancel.is_cancelled()) {
+        note(&why);
+    }
     // What could not be kept does not hide what was found.
     remembered.and(logged(qlog.as_ref()))?;
     if outcome.received.intact { Ok(()) } else { Err(Failure::Check) }

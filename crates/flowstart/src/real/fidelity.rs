@@ -55,22 +55,22 @@ pub(crate) fn fidelity(args: &FidelityArgs) -> Done {
     if record.rows.is_empty() {
         return Err(Failure::InterruptedEarly);
     }
+    // A record without a run of the kernel is none, and takes no other's place.
+    let measured = record.rows.iter().any(has_run);
+    let skipped: Vec<_> = record.rows.iter().map(|row| row.skipped.clone()).collect();
     record.rows = match args.add {
         true => added(before, record.rows)?,
         false => beside(before, record.rows),
     };
     record.runs = record.rows.iter().map(Row::runs).max().unwrap_or_default().max(args.runs);
-    // A record without a run of the kernel is none, and takes no other's place.
-    let measured = record.rows.iter().any(|row| !row.kernel.is_empty());
     let kept = args.record.as_ref().filter(|_| measured).map_or(Ok(()), |file| write(file, &record));
     show(&record, args, false)?;
     kept?;
     if !whole {
         return Err(Failure::Interrupted);
     }
-    let ran = |row: &Row| row.skipped.is_none();
-    if !record.rows.iter().any(ran) {
-        let why = record.rows.iter().find_map(|row| row.skipped.clone()).unwrap_or_default();
+    if skipped.iter().all(Option::is_some) {
+        let why = skipped.into_iter().flatten().next().unwrap_or_default();
         return Err(Failure::NotPossible(format!("no case could be run: {why}")));
     }
     if !measured {
@@ -93,12 +93,21 @@ fn rows_of(file: &Path, args: &FidelityArgs) -> Result<Vec<Row>, Failure> {
     Ok(record.rows)
 }
 
-/// Rows of before and of now: those of a case that was run again are the new ones.
+/// True if a run of the kernel counts.
+fn has_run(row: &Row) -> bool {
+    !row.kernel.is_empty()
+}
+
+/// Rows of before and of now: those of a case that was run again are the new ones, unless no run of
+/// the kernel counts in them and some did before.
 fn beside(before: Vec<Row>, mut now: Vec<Row>) -> Vec<Row> {
     let mut rows: Vec<Row> = before
         .into_iter()
         .map(|row| match now.iter().position(|new| new.case == row.case) {
-            Some(at) => now.remove(at),
+            Some(at) => {
+                let new = now.remove(at);
+                if has_run(&row) && !has_run(&new) { row } else { new }
+            }
             None => row,
         })
         .collect();
@@ -246,9 +255,29 @@ mod tests {
         let list = cases(&["reno", "bbr"], false, None);
         let before = list[..4].iter().map(|case| row(case, 1.0)).collect();
         let now = list[3..].iter().map(|case| row(case, 2.0)).collect();
-        let rows = beside(before, now);
+        let rows: Vec<Row> = beside(before, now);
         let late: Vec<f64> = rows.iter().map(|row| row.late_p99_us).collect();
         assert_eq!(rows.into_iter().map(|row| row.case).collect::<Vec<_>>(), list);
         assert_eq!(late, [1.0, 1.0, 1.0, 2.0, 2.0, 2.0]);
+    }
+
+    #[test]
+    fn a_row_without_a_run_of_the_kernel_takes_no_measured_ones_place() {
+        let case = cases(&["reno"], true, None).remove(0);
+        let row = |runs, late_p99_us| Row {
+            case: case.clone(),
+            simulated: Vec::new(),
+            kernel: vec![[None; QUANTITIES.len()]; runs],
+            disturbances: Vec::new(),
+            undisturbed: Vec::new(),
+            left_out: Vec::new(),
+            late_p99_us,
+            skipped: None,
+        };
+        for (before, now, stays) in [(2, 0, 1.0), (2, 1, 2.0), (0, 0, 2.0), (0, 1, 2.0)] {
+            let rows = beside(vec![row(before, 1.0)], vec![row(now, 2.0)]);
+            assert_eq!(rows.len(), 1);
+            assert_eq!(rows[0].late_p99_us, stays, "{before} runs before, {now} now");
+        }
     }
 }

@@ -72,6 +72,7 @@ mod program {
         let RouterCommand::Load { capacity, admission, threshold, requests_per_second, bridge, .. } = command else {
             return RouterSettings::new(Rate::ZERO);
         };
+        let usual = RouterSettings::new(capacity.unwrap_or(Rate::ZERO));
         RouterSettings {
             threshold_percent: *threshold,
             meter: match admission {
@@ -80,14 +81,19 @@ mod program {
             },
             flows: (*admission == RouterAdmission::Flows).then(FlowsConfig::default),
             requests_per_second: *requests_per_second,
+            // Not more in a row than in a second.
+            burst: usual.burst.min(*requests_per_second),
             hops: u8::from(!bridge),
-            ..RouterSettings::new(capacity.unwrap_or(Rate::ZERO))
+            ..usual
         }
     }
 
     fn name(router: &LoadedRouter) -> String {
-        let other = || format!("device {} of network namespace {}", router.index, router.namespace);
-        router.device.clone().unwrap_or_else(other)
+        match (&router.device, &router.netns) {
+            (Some(device), None) => device.clone(),
+            (Some(device), Some(netns)) => format!("{device} (--netns {netns})"),
+            (None, _) => format!("device {} of network namespace {}", router.index, router.namespace),
+        }
     }
 
     fn unload(device: Option<&str>, netns: Option<&str>) -> Done {
@@ -116,6 +122,7 @@ mod program {
                 .map(|(router, limit, state)| {
                     let mut object = object(state);
                     object["device"] = json!(router.device);
+                    object["netns"] = json!(router.netns);
                     object["ifindex"] = json!(router.index);
                     object["netns_inode"] = json!(router.namespace);
                     object["limit_bps"] = json!(limit.as_bps());

@@ -97,6 +97,33 @@ fn on_a_kernel_without_btf_one_sentence_says_so_and_nothing_is_left_behind() {
     assert!(said.contains("CONFIG_DEBUG_INFO_BTF") || said.contains("CAP_BPF"), "{said}");
 }
 
+/// It said that it was loaded and stayed, and the kernel had let go of it by then.
+#[test]
+#[cfg(feature = "kernel")]
+fn what_would_end_with_the_mount_namespace_that_it_is_loaded_in_is_refused() {
+    let folder = empty();
+    let program = assert_cmd::cargo::cargo_bin("flowstart");
+    // Nobody's BPF file system is in sight.
+    let script = "umount -l /sys/fs/bpf /run/flowstart/bpf 2>/dev/null; exec \"$0\" kernel load scalable";
+    let output = std::process::Command::new("unshare")
+        .args(["--mount", "sh", "-c", script])
+        .arg(&program)
+        .current_dir(folder.path())
+        .output();
+    let Some(output) = output.ok().filter(|output| ![Some(1), Some(127)].contains(&output.status.code())) else {
+        let _ = writeln!(std::io::stderr(), "skipped: no mount namespace can be made here (needs root, util-linux)");
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.code() == Some(3) {
+        let _ = writeln!(std::io::stderr(), "skipped: {said}");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("ends with it"), "{said}");
+    assert!(output.stdout.is_empty(), "{output:?}");
+}
+
 #[test]
 #[cfg(feature = "kernel")]
 fn without_its_capabilities_loading_into_the_kernel_says_which_are_missing() {
@@ -136,4 +163,23 @@ fn without_its_capabilities_loading_into_the_kernel_says_which_are_missing() {
 fn a_router_of_no_capacity_is_refused_for_that() {
     let said = refusal(empty().path(), &["router", "load", "--dev", "lo", "--capacity", "0Mbit/s"]);
     assert!(said.contains("a link of 0 bit/s carries nothing"), "{said}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_self_test_takes_no_options_that_it_does_not_heed() {
+    let folder = empty();
+    for options in [
+        &["--capacity", "5Mbit/s"][..],
+        &["--hosts", "3"],
+        &["--fidelity", "1ms"],
+        &["--out", "out"],
+        &["-o", "page.html"],
+        &["--profile", "wifi"],
+        &["--scenario", "none.toml"],
+        &["--", "ls"],
+    ] {
+        let said = refusal(folder.path(), &[&["emulate", "--self-test"], options].concat());
+        assert!(said.contains("--self-test") && said.contains("cannot be used with"), "{options:?}: {said}");
+    }
 }

@@ -72,24 +72,33 @@ pub struct Deviation {
 }
 
 impl Quantity {
-    /// Compares values of runs; a simulator without chance has one value for all. `None` if neither
-    /// side has one.
+    /// Compares values run by run; a simulator without chance has one run for all. What only one
+    /// side has in a run is not compared, unless there is no run with both. `None` if neither side
+    /// has a value.
     #[must_use]
-    pub fn deviation(&self, simulated: &[f64], kernel: &[f64]) -> Option<Deviation> {
+    pub fn deviation(&self, simulated: &[Option<f64>], kernel: &[Option<f64>]) -> Option<Deviation> {
         let none = |verdict| Some(Deviation { mean: None, half_width: None, verdict });
-        let (Some(theirs), Some(first)) = (Estimate::of(kernel), simulated.first()) else {
-            return if simulated.is_empty() && kernel.is_empty() { None } else { none(Reached::Missed) };
+        let first = simulated.first().copied().flatten();
+        let both =
+            |(run, theirs): (usize, &Option<f64>)| Some((simulated.get(run).copied().unwrap_or(first)?, (*theirs)?));
+        let (ours, kernel_values): (Vec<f64>, Vec<f64>) = kernel.iter().enumerate().filter_map(both).unzip();
+        let Some(theirs) = Estimate::of(&kernel_values) else {
+            let any = simulated.iter().chain(kernel).any(Option::is_some);
+            return if any { none(Reached::Missed) } else { None };
         };
         let (scale, bound) = match self.goal {
             Goal::Share(share) => (theirs.mean, share),
             Goal::Absolute(bound) => (1.0, bound),
         };
-        let differences = kernel.iter().enumerate().map(|(run, theirs)| simulated.get(run).unwrap_or(first) - theirs);
-        let differences: Vec<f64> = differences.collect();
+        let differences: Vec<f64> = ours.iter().zip(&kernel_values).map(|(ours, theirs)| ours - theirs).collect();
         if scale == 0.0 {
             let same = differences.iter().all(|difference| *difference == 0.0);
             let scaled = Deviation { mean: Some(0.0), half_width: Some(0.0), verdict: Reached::Met };
-            return if same && kernel.len() > 1 { Some(scaled) } else { none(Reached::Undecided.or_missed(!same)) };
+            return if same && differences.len() > 1 {
+                Some(scaled)
+            } else {
+                none(Reached::Undecided.or_missed(!same))
+            };
         }
         let scaled: Vec<f64> = differences.iter().map(|difference| difference / scale).collect();
         let Estimate { mean, half_width, .. } = Estimate::of(&scaled)?;
@@ -109,13 +118,6 @@ impl Reached {
 }
 
 impl Row {
-    /// The values of a quantity in all runs that have one.
-    #[must_use]
-    pub fn values(&self, quantity: usize) -> (Vec<f64>, Vec<f64>) {
-        let of = |runs: &[Values]| runs.iter().filter_map(|values| values[quantity]).collect();
-        (of(&self.simulated), of(&self.kernel))
-    }
-
     /// What is shown of every quantity: of the simulator, of the kernel if it ran, and, if the
     /// simulated runs had the [disturbances](Self::disturbances) of the kernel's, of the simulator
     /// without them.
@@ -138,8 +140,9 @@ impl Row {
     #[must_use]
     pub fn deviations(&self) -> [Option<Deviation>; QUANTITIES.len()] {
         std::array::from_fn(|number| {
-            let (simulated, kernel) = self.values(number);
-            if self.kernel.is_empty() { None } else { QUANTITIES[number].deviation(&simulated, &kernel) }
+            let of = |runs: &[Values]| runs.iter().map(|values| values[number]).collect::<Vec<_>>();
+            let kernel = of(&self.kernel);
+            if kernel.is_empty() { None } else { QUANTITIES[number].deviation(&of(&self.simulated), &kernel) }
         })
     }
 }
@@ -149,7 +152,8 @@ mod tests {
     use super::*;
 
     fn judged(quantity: usize, simulated: &[f64], kernel: &[f64]) -> Option<(Option<f64>, Reached)> {
-        let deviation = QUANTITIES[quantity].deviation(simulated, kernel)?;
+        let runs = |values: &[f64]| values.iter().copied().map(Some).collect::<Vec<_>>();
+        let deviation = QUANTITIES[quantity].deviation(&runs(simulated), &runs(kernel))?;
         Some((deviation.mean.map(|mean| (mean * 1e4).round() / 1e4), deviation.verdict))
     }
 
@@ -175,6 +179,20 @@ mod tests {
     fn runs_with_chance_in_both_are_compared_run_by_run() {
         let (ours, theirs) = ([10.0, 12.0, 11.0], [10.0, 12.0, 11.0]);
         assert_eq!(judged(1, &ours, &theirs), Some((Some(0.0), Reached::Met)));
+    }
+
+    /// They were moved together first, and so compared with another run.
+    #[test]
+    fn a_run_without_a_value_leaves_the_others_where_they_are() {
+        let theirs = [None, Some(12.0), Some(11.0)];
+        let ours = [Some(10.0), Some(12.0), Some(11.0)];
+        let deviation = |ours: &[Option<f64>], theirs: &[Option<f64>]| QUANTITIES[5].deviation(ours, theirs).unwrap();
+        let same = Deviation { mean: Some(0.0), half_width: Some(0.0), verdict: Reached::Met };
+        assert_eq!(deviation(&ours, &theirs), same);
+        assert_eq!(deviation(&theirs, &ours), same);
+        // One run of the simulator stands for all.
+        assert_eq!(deviation(&[Some(11.5)], &theirs).mean, Some(0.0));
+        assert_eq!(deviation(&[None, None, None], &ours).verdict, Reached::Missed);
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! lies on one side of the bound.
 
 mod cases;
+mod check;
 mod judge;
 mod lateness;
 mod watch;
@@ -85,43 +86,6 @@ pub struct Record {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
 fn is_zero(count: &usize) -> bool {
     *count == 0
-}
-
-impl Record {
-    /// Checks a record that somebody may have written by hand: that its cases could have been run.
-    ///
-    /// # Errors
-    /// One sentence about the first that could not.
-    pub fn check(&self) -> Result<(), String> {
-        /// Most runs of a case, as of the command.
-        const MOST_RUNS: u64 = 1_000;
-        if !(1..=MOST_RUNS).contains(&self.runs) {
-            return Err(format!("runs: {} is not between 1 and {MOST_RUNS}", self.runs));
-        }
-        for (number, row) in self.rows.iter().enumerate() {
-            let case = &row.case;
-            let numbers = [
-                ("capacity_mbps", case.capacity_mbps > 0.0 && case.capacity_mbps.is_finite()),
-                ("rtt_ms", case.rtt_ms > 0.0 && case.rtt_ms.is_finite()),
-                ("duration_s", (1.0..=600.0).contains(&case.duration_s)),
-                ("settle_s", (0.0..case.duration_s).contains(&case.settle_s)),
-            ];
-            if let Some((name, _)) = numbers.iter().find(|(_, right)| !right) {
-                return Err(format!(
-                    "rows[{number}].case.{name} is out of range: capacity and RTT are above 0, the duration is 1 s to 600 s, and it settles before \
-                     its end"
-                ));
-            }
-            let excess = |disturbance: &Disturbance| (0.0..=MOST_EXCESS_US).contains(&disturbance.excess_us);
-            if let Some(run) = row.disturbances.iter().position(|disturbance| !excess(disturbance)) {
-                return Err(format!(
-                    "rows[{number}].disturbances[{run}].excess_us is not between 0 and {MOST_EXCESS_US}"
-                ));
-            }
-            case.scenario().map_err(|error| format!("rows[{number}].case: {error}"))?;
-        }
-        Ok(())
-    }
 }
 
 /// The version of the kernel that runs here, without what its builder added.
