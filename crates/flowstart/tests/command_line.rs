@@ -350,6 +350,10 @@ fn the_model_of_quick_start_is_a_table_a_picture_and_a_document() {
     assert!(document["rows"][0]["quick_start_s"].as_f64().is_some_and(|seconds| (seconds - 0.361).abs() < 0.001));
     let refused = refusal(folder.path(), &["explain-quick-start", "--grant", "0"]);
     assert!(refused.contains("--grant"), "{refused}");
+    // Transfers would be faster than the link.
+    let more = ["explain-quick-start", "--capacity", "10Mbit/s", "--grant", "10.01Mbit/s"];
+    assert!(refusal(folder.path(), &more).contains("cannot grant more"));
+    output(folder.path(), &["explain-quick-start", "--capacity", "10Mbit/s", "--grant", "10Mbit/s"]);
 }
 
 #[test]
