@@ -501,6 +501,10 @@ fn every_command_with_results_writes_a_page_a_text_and_a_named_figure() {
     }
     assert!(page.contains("its start ended after"), "what came out, in words");
     assert!(read("x.md").contains("| flow |"), "{}", read("x.md"));
+    // The sentence that stands above the first picture of the page is not lost without pictures.
+    let sentences = |page: &str| page.matches(" of goodput").count();
+    assert!(sentences(&read("x.md")) >= 1, "{}", read("x.md"));
+    assert_eq!(sentences(&read("x.md")), sentences(&read("x.html")), "{}", read("x.md"));
     assert!(read("delay.svg").contains("Queueing delay"));
     let race = short(&["-o", "race.svg", "--figure", "window", "-o", "race.md"]);
     output(folder.path(), &race);
