@@ -126,3 +126,13 @@ fn cells_that_are_asked_for_and_left_out_are_named() {
     let none = none.expect("half of the cells are held out");
     assert!(none.contains("has no cells. Of 1 cells 0 are here; left out: 1 of the held-out half"), "{none}");
 }
+
+#[test]
+fn a_part_of_the_work_has_neither_document_nor_page() {
+    let folder = empty();
+    for more in [&["--json"][..], &["-o", "page.html"]] {
+        let said = refusal(folder.path(), &small_grid(&[&["--out", "part", "--shard", "1/2"], more].concat()));
+        assert!(said.contains("cannot be used with"), "{said}");
+    }
+    assert_eq!(files(folder.path()), [""; 0]);
+}
