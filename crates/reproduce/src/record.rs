@@ -192,17 +192,14 @@ impl FigureRecord {
     pub fn differences(&self, new: &FigureResult) -> Vec<String> {
         let name = &new.figure.name;
         let mut lines = Vec::new();
+        // Not packets and seconds: figures that probe alike and run together share them.
         let mut counted = |what: &str, now: String, then: String| {
             if now != then {
                 lines.push(format!("{name}: {now} {what} now, {then} recorded"));
             }
         };
         counted("simulations", new.simulations.to_string(), self.simulations.to_string());
-        counted("data packets", new.data_packets.to_string(), self.data_packets.to_string());
         counted("times that results are looked at", new.looks.most.to_string(), self.looks.most.to_string());
-        if !is_close(new.simulated_seconds, self.simulated_seconds) {
-            counted("simulated seconds", new.simulated_seconds.to_string(), self.simulated_seconds.to_string());
-        }
         if new.tables.len() != self.tables.len() || new.tables.iter().zip(&self.tables).any(|(a, b)| !a.is_same(b)) {
             lines.push(format!("{name}: the table of shares is another one"));
         }

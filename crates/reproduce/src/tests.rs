@@ -589,8 +589,6 @@ fn a_record_that_cannot_be_what_runs_gave_is_refused() {
     assert_eq!(found(&|_| ()), "");
     assert!(found(&|record| record.looks.most += 1).contains("looked at"));
     assert!(found(&|record| record.simulations += 1).contains("simulations"));
-    assert!(found(&|record| record.data_packets += 1).contains("data packets"));
-    assert!(found(&|record| record.simulated_seconds += 1.0).contains("simulated"));
     assert!(found(&|record| record.claims.get_mut("some").unwrap().cases.clear()).contains("#some"));
     let bound = found(&|record| evidence(record, &|evidence| evidence.bound = "at_least".to_owned()));
     assert!(bound.contains("at_least"), "what differs is shown: {bound}");
