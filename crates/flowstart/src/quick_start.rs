@@ -105,6 +105,7 @@ impl QuickStartArgs {
         let positive = [
             ("--capacity", self.capacity > Rate::ZERO, "a link of 0 bit/s carries nothing"),
             ("--grant", self.grant > Rate::ZERO, "a grant of 0 bit/s is a denial"),
+            ("--grant", self.grant <= self.capacity, "routers cannot grant more than the bottleneck has"),
             ("--rtt", self.rtt.iter().all(|rtt| !rtt.is_zero()), "without a round-trip time there is nothing to gain"),
             ("--size", self.size.iter().all(|size| *size > Bytes::ZERO), "a transfer has at least one byte"),
             ("--headers", self.headers < self.packet, "a packet has room for a byte beside its headers"),

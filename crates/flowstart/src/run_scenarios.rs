@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use flowstart_measure::Estimate;
 use flowstart_parallel::Cancel;
-use flowstart_report::{Cell, Column, Page, Table};
+use flowstart_report::{Cell, Column, Page, Table, one_line};
 use flowstart_results::{Document, Provenance, Results, Table as Rows, Value, run_scenario, write_results};
 use flowstart_scenario::{Compiled, OutputSpec, Scenario};
 use flowstart_simulator::Traffic;
@@ -251,7 +251,7 @@ pub(crate) fn names(files: &[PathBuf]) -> Vec<String> {
 fn summary(scenario: &Scenario, name: &str, results: &Results, provenance: &Provenance, took: f64) -> String {
     let terminal = crate::output::terminal();
     let title = if scenario.title.is_empty() { name } else { &scenario.title };
-    let mut text = format!("{title}\n\n");
+    let mut text = format!("{}\n\n", one_line(title));
     if let Some(flows) = results.table("flows") {
         text.push_str(&flow_table(flows).to_terminal(terminal));
         text.push('\n');

@@ -350,6 +350,10 @@ fn the_model_of_quick_start_is_a_table_a_picture_and_a_document() {
     assert!(document["rows"][0]["quick_start_s"].as_f64().is_some_and(|seconds| (seconds - 0.361).abs() < 0.001));
     let refused = refusal(folder.path(), &["explain-quick-start", "--grant", "0"]);
     assert!(refused.contains("--grant"), "{refused}");
+    // Transfers would be faster than the link.
+    let more = ["explain-quick-start", "--capacity", "10Mbit/s", "--grant", "10.01Mbit/s"];
+    assert!(refusal(folder.path(), &more).contains("cannot grant more"));
+    output(folder.path(), &["explain-quick-start", "--capacity", "10Mbit/s", "--grant", "10Mbit/s"]);
 }
 
 #[test]
@@ -522,6 +526,10 @@ fn every_command_with_results_writes_a_page_a_text_and_a_named_figure() {
     }
     assert!(page.contains("its start ended after"), "what came out, in words");
     assert!(read("x.md").contains("| flow |"), "{}", read("x.md"));
+    // The sentence that stands above the first picture of the page is not lost without pictures.
+    let sentences = |page: &str| page.matches(" of goodput").count();
+    assert!(sentences(&read("x.md")) >= 1, "{}", read("x.md"));
+    assert_eq!(sentences(&read("x.md")), sentences(&read("x.html")), "{}", read("x.md"));
     assert!(read("delay.svg").contains("Queueing delay"));
     let race = short(&["-o", "race.svg", "--figure", "window", "-o", "race.md"]);
     output(folder.path(), &race);

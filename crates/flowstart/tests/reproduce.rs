@@ -138,6 +138,8 @@ fn wrong_numbers_and_claims_without_owner_are_one_sentence_and_status_2() {
         (&["--seed", "x"], "not a whole number"),
         (&["--stability", "1"], "2..=100"),
         (&["quick-start/fig99"], "did you mean"),
+        (&[""], "has a name"),
+        (&["own.toml", " "], "has a name"),
         (&["--recorded=none.json"], "there is no none.json"),
         (&["--record=own.toml/none.json", "own.toml"], "none.json"),
     ] {

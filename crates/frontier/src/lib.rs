@@ -244,7 +244,8 @@ impl Frontier {
     /// One sentence about the first that cannot.
     pub fn validate(&self) -> Result<(), String> {
         if self.grid.cells().is_empty() {
-            return Err("the grid has no cells".to_owned());
+            let why = self.grid.left_out().map(|words| format!(". {}", words.trim_end_matches('.')));
+            return Err(format!("the grid has no cells{}", why.unwrap_or_default()));
         }
         if self.seeds.is_empty() {
             return Err("no seed is chosen".to_owned());

@@ -71,10 +71,55 @@ impl Grid {
     }
 }
 
+impl Grid {
+    /// Which cells of the paths, capacities and round trips asked for are left out and why, in a
+    /// sentence; `None` if none is.
+    #[must_use]
+    pub fn left_out(&self) -> Option<String> {
+        let sampled = self.sampled.as_ref()?;
+        let whole = Self { sampled: Some(Sampled { half: Seeds::All, ..sampled.clone() }), ..self.clone() };
+        let (whole, here) = (whole.cells().len(), self.cells().len());
+        let asked = self.paths.len() * self.capacities.len() * self.rtts.len();
+        let other = match sampled.half {
+            Seeds::HeldOut => Seeds::Development,
+            Seeds::Development | Seeds::All => Seeds::HeldOut,
+        };
+        let half = format!("{} of the {} half (--half all has both)", whole - here, other.name());
+        let fast = format!("{} faster than their kind of path goes", asked - whole);
+        let parts: Vec<String> = [(whole - here, half), (asked - whole, fast)]
+            .into_iter()
+            .filter(|part| part.0 > 0)
+            .map(|part| part.1)
+            .collect();
+        (!parts.is_empty()).then(|| format!("Of {asked} cells {here} are here; left out: {}.", parts.join(", ")))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::PathKind;
+
+    #[test]
+    fn cells_that_are_left_out_are_counted_and_the_reason_is_told() {
+        let all = Grid::rough(Seeds::All);
+        let asked = all.paths.len() * all.capacities.len() * all.rtts.len();
+        let fast = asked - all.cells().len();
+        assert!(fast > 0);
+        let expected = format!("Of {asked} cells {} are here; left out: {fast} faster than", asked - fast);
+        assert!(all.left_out().unwrap().starts_with(&expected), "{:?}", all.left_out());
+        for (half, other) in [(Seeds::Development, "held-out"), (Seeds::HeldOut, "development")] {
+            let some = Grid::rough(half);
+            let words = some.left_out().unwrap();
+            let rest = all.cells().len() - some.cells().len();
+            assert!(
+                words.contains(&format!("{rest} of the {other} half (--half all has both), {fast} faster")),
+                "{words}"
+            );
+        }
+        assert_eq!(Grid { paths: vec![PathKind::Clean], ..all }.left_out(), None);
+        assert_eq!(Grid::quick().left_out(), None);
+    }
 
     #[test]
     fn every_cell_of_the_rough_grid_can_be_raced_and_is_in_one_half() {

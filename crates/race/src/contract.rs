@@ -63,7 +63,7 @@ const MOST_EVENTS: u64 = 1_000_000;
 /// what it does against the contract:
 ///
 /// - every transfer completes, over short buffers and with losses too, and no simulation takes more
-///   than a million events (time passes);
+///   than a million events (time passes) or sends a million packets at one moment (windows end);
 /// - the same race gives the same result again, and with one thread (no clock, no randomness but
 ///   the [`Connection`](flowstart_congestion::Connection)'s seed, nothing shared by connections);
 /// - asking for the departure of a packet twice changes nothing (the transport may).
@@ -198,6 +198,7 @@ impl FlowStart for AskedTwice {
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
+    use flowstart_congestion::{AvoidanceConfig, CongestionAvoidance};
     use flowstart_units::Span;
 
     use super::*;
@@ -209,10 +210,29 @@ mod tests {
         kind: &'static str,
     }
 
+    /// An avoidance whose window grows or shrinks in an odd way.
+    #[derive(Clone)]
+    struct OddLater(&'static str);
+
+    impl CongestionAvoidance for OddLater {
+        fn grow(&mut self, _ack: &Ack, acked: u32, window: &mut Window) {
+            window.cwnd =
+                if self.0 == "doubling" { window.cwnd.saturating_mul(2) } else { window.cwnd.saturating_add(acked) };
+        }
+
+        fn reduce(&mut self, _now: Time, _signal: Signal, window: &Window) -> u32 {
+            if self.0 == "swelling" { u32::MAX } else { window.cwnd / 2 }
+        }
+    }
+
     static SHARED: AtomicU32 = AtomicU32::new(0);
 
     impl FlowStart for Odd {
         fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {
+            if self.kind == "endless" {
+                window.cwnd = u32::MAX;
+                return 0;
+            }
             let more = if self.kind == "shared" { SHARED.fetch_add(1, Ordering::Relaxed) % 7 } else { ack.acked };
             window.slow_start(more)
         }
@@ -245,9 +265,20 @@ mod tests {
             ("restless", "asked for each departure twice"),
             ("crawling", "s of simulated time after 1000000 events"),
             ("never", "does not complete a transfer on the path \"usual\""),
+            ("endless", "1000000 packets at one moment"),
         ] {
             let message = check_kind(kind).expect_err(kind).to_string();
             assert!(message.contains(part), "{kind}: {message}");
+        }
+    }
+
+    #[test]
+    fn an_avoidance_whose_window_grows_without_end_is_named() {
+        for kind in ["doubling", "swelling"] {
+            let own = AvoidanceConfig::own(kind, "odd", move |_| Box::new(OddLater(kind))).unwrap();
+            AvoidanceConfig::register(own).unwrap();
+            let message = check(&format!("slow_start+{kind}")).expect_err(kind).to_string();
+            assert!(message.contains("1000000 packets at one moment"), "{kind}: {message}");
         }
     }
 

@@ -39,6 +39,10 @@ pub(crate) struct Simulator<'a> {
 /// nanosecond apart, and then never gets to the end of a slice of time.
 const EVENTS: u64 = 100_000;
 
+/// Packets that an own algorithm may send at one moment unless fewer events are allowed: twice what
+/// fits into 10 Gbit/s and a second.
+const MOST_AT_ONCE: u64 = 2_000_000;
+
 impl Runner for Simulator<'_> {
     type Error = RaceError;
 
@@ -63,12 +67,22 @@ impl Runner for Simulator<'_> {
             return Ok(Some(simulation.finish()));
         }
         let most = self.most_events.unwrap_or(u64::MAX);
+        let most_at_once = self.most_events.unwrap_or(MOST_AT_ONCE);
+        simulation.limit_packets_at_once(most_at_once);
         let mut events = 0;
         loop {
             match simulation.run_within(until, EVENTS.min(most - events)) {
                 Progress::Over => return Ok(Some(simulation.finish())),
                 Progress::Reached => until += slice,
                 Progress::Spent => {}
+                Progress::Flooded => {
+                    let at = simulation.now().as_secs_f64();
+                    let message = format!(
+                        "{contestant} sends {most_at_once} packets at one moment, after {at:.3} s of simulated time: {}",
+                        "its window has no end"
+                    );
+                    return Err(RaceError::new(message));
+                }
             }
             events = simulation.events();
             if events >= most {

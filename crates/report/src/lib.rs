@@ -40,3 +40,4 @@ pub use page::{Page, Section};
 pub use svg::side_by_side;
 pub use table::{Align, Best, Cell, Column, Row, Table};
 pub use terminal::Terminal;
+pub use text::one_line;

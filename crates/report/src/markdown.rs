@@ -15,6 +15,9 @@ impl Page {
             texts.iter().for_each(|text| out.push_str(&format!("{}\n\n", escape(text))));
         };
         paragraphs(&mut out, &self.warnings);
+        if !self.answer.is_empty() {
+            out.push_str(&format!("**{}**\n\n", escape(&self.answer)));
+        }
         paragraphs(&mut out, &self.summary);
         for section in self.sections.iter().filter(|section| !section.folded && !section.tables.is_empty()) {
             if !section.heading.is_empty() {

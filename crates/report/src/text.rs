@@ -90,7 +90,8 @@ const FIRM_BLANK: char = '\u{a0}';
 
 /// One line without control characters, so that a name cannot move a terminal's cursor or change
 /// its colours.
-pub(crate) fn one_line(text: &str) -> String {
+#[must_use]
+pub fn one_line(text: &str) -> String {
     let blank = |c: char| if c.is_whitespace() && c != FIRM_BLANK { ' ' } else { c };
     text.chars().map(blank).filter(|c| !c.is_control()).collect()
 }

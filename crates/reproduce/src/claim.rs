@@ -83,6 +83,14 @@ impl Figure {
         Ok(Claim { spec, origin, dimension, expectation, cases, readings, missing })
     }
 
+    /// The names of a claim's cases: of its variants, or one for all of them.
+    pub(super) fn names_of_cases(&self, claim: &Claim) -> Vec<String> {
+        match claim.spec.over_variants {
+            Some(_) => vec![format!("{} variants", claim.cases.len())],
+            None => claim.cases.iter().map(|(variant, _)| self.variants[*variant].name.clone()).collect(),
+        }
+    }
+
     /// The titles of the levels of the open factors in which the cases differ, for each case.
     fn readings(&self, cases: &[(usize, Option<usize>)]) -> Vec<Vec<String>> {
         let level = |case: &(usize, Option<usize>), factor: usize| self.variants[case.0].levels[factor];

@@ -8,6 +8,7 @@ use flowstart_measure::{Bound, Estimate, Measured, Statistic};
 
 use super::expectation::Expectation;
 use super::figure::Claim;
+use super::replication::MOST_RUNS;
 
 /// How certain a verdict is: 95 % for all looks at a case together (Bonferroni), and, before one
 /// case of many refutes a claim, for all of its cases together.
@@ -80,6 +81,11 @@ pub struct Evidence {
     pub without: usize,
 }
 
+/// True if two numbers are the same but for the last digits, which a text file may lose.
+pub(super) fn is_close(a: f64, b: f64) -> bool {
+    (a - b).abs() <= LAST_DIGITS * a.abs().max(b.abs()).max(f64::MIN_POSITIVE)
+}
+
 /// Name of a bound in files.
 fn bound_name(bound: Bound) -> &'static str {
     match bound {
@@ -139,10 +145,29 @@ impl Evidence {
         self.mean.map(|value| Measured { value, bound })
     }
 
+    /// False for what no runs give, as a file that was changed by hand may say.
+    pub(super) fn is_possible(&self) -> bool {
+        let Some(mean) = self.mean else { return self.runs == 0 && self.deviation.is_none() };
+        let known = [Bound::Exact, Bound::AtLeast, Bound::AtMost].map(bound_name).contains(&self.bound.as_str());
+        let spread = match self.deviation {
+            Some(deviation) => self.runs > 1 && deviation.is_finite() && deviation >= 0.0,
+            None => self.runs == 1,
+        };
+        mean.is_finite() && known && spread && self.runs as u64 <= MOST_RUNS
+    }
+
+    /// In words: mean, deviation and runs.
+    pub(super) fn words(&self) -> String {
+        let number = |value: Option<f64>| value.map_or("nothing".to_owned(), |value| value.to_string());
+        let without = if self.without > 0 { format!(", {} without", self.without) } else { String::new() };
+        let (mean, deviation) = (number(self.mean), number(self.deviation));
+        format!("{mean} {} (deviation {deviation}, {} runs{without})", self.bound, self.runs)
+    }
+
     /// True if it is the same but for the last digits, which a text file may lose.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let close = |a: Option<f64>, b: Option<f64>| match (a, b) {
-            (Some(a), Some(b)) => (a - b).abs() <= LAST_DIGITS * a.abs().max(b.abs()).max(f64::MIN_POSITIVE),
+            (Some(a), Some(b)) => is_close(a, b),
             (a, b) => a.is_none() && b.is_none(),
         };
         let counts = |one: &Self| (one.runs, one.without, one.bound.clone());

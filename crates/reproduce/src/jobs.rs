@@ -379,21 +379,21 @@ fn collect(figure: &Figure, looks: Looks, done: &[&Done]) -> FigureResult {
         of_variant.map(|done| value(&done).or(figure.claims[claim].missing)).collect()
     };
     let claims = figure.claims.iter().enumerate().map(|(number, claim)| {
+        let named = |evidence: Vec<Evidence>| figure.names_of_cases(claim).into_iter().zip(evidence).collect();
         if let Some(statistic) = claim.spec.over_variants {
             let own: Vec<_> = claim.cases.iter().map(|(variant, _)| values(number, *variant)).collect();
             let others: Vec<_> = claim.cases.iter().filter_map(|(_, other)| Some(values(number, (*other)?))).collect();
             let ((own, missing), (others, missing_too)) = (together(statistic, &own), together(statistic, &others));
-            let name = format!("{} variants", claim.cases.len());
             let compared = claim.spec.ratio_to.is_some() || claim.spec.minus.is_some();
             let mut evidence = Evidence::of(claim, &own, compared.then_some(others.as_slice()));
             evidence.without = missing + missing_too;
-            return ClaimResult::new(claim.clone(), looks, vec![(name, evidence)]);
+            return ClaimResult::new(claim.clone(), looks, named(vec![evidence]));
         }
         let cases = claim.cases.iter().map(|(variant, other)| {
             let (own, other) = (values(number, *variant), other.map(|other| values(number, other)));
-            (figure.variants[*variant].name.clone(), Evidence::of(claim, &own, other.as_deref()))
+            Evidence::of(claim, &own, other.as_deref())
         });
-        ClaimResult::new(claim.clone(), looks, cases.collect())
+        ClaimResult::new(claim.clone(), looks, named(cases.collect()))
     });
     let pictures = figure.pictures.iter().enumerate().flat_map(|(number, picture)| {
         let mut curves: Vec<(usize, Vec<Curve>)> = Vec::new();

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::evidence::{Evidence, Looks};
+use super::evidence::{Evidence, Looks, is_close};
 use super::figure::{Claim, Figure, short_hash};
 use super::picture::Picture;
+use super::replication::By;
 use super::stability::Stability;
 use super::verdict::{ClaimResult, FigureResult};
 
@@ -90,6 +91,17 @@ impl ShareTable {
             columns: picture.curves.iter().map(|curve| (curve.name.clone(), values(&curve.points))).collect(),
         })
     }
+
+    /// True if it is the same but for the last digits, which a text file may lose.
+    fn is_same(&self, other: &Self) -> bool {
+        let names = |table: &Self| {
+            let columns: Vec<String> = table.columns.iter().map(|(name, _)| name.clone()).collect();
+            (table.title.clone(), table.by.clone(), table.unit.clone(), table.rows.clone(), columns)
+        };
+        let same = |a: &[f64], b: &[f64]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_close(*a, *b));
+        let columns = || self.columns.iter().zip(&other.columns);
+        names(self) == names(other) && columns().all(|((_, ours), (_, theirs))| same(ours, theirs))
+    }
 }
 
 /// Hash of what a claim measures in which variants.
@@ -126,7 +138,8 @@ impl FigureRecord {
     /// The verdicts of a figure on what is recorded of it.
     ///
     /// # Errors
-    /// What was changed in the figure's file since, so that it must be run again.
+    /// What was changed in the figure's file since, or what is recorded although no runs give it,
+    /// so that it must be run again.
     pub fn judge(&self, figure: &Figure) -> Result<FigureResult, String> {
         let again = |what: &str| {
             format!(
@@ -137,12 +150,28 @@ impl FigureRecord {
         if figure.run_hash != self.hash {
             return Err(again("its parameters have changed"));
         }
+        let damaged =
+            |what: &str| format!("{}: {what}; run `flowstart reproduce {} --full --record`", figure.name, figure.name);
+        if self.looks.certain != (figure.replications.by == By::Nothing) {
+            return Err(damaged("the record has it otherwise whether runs differ"));
+        }
+        if self.looks.most == 0 {
+            return Err(damaged("the record says that results were never looked at"));
+        }
         let mut claims = Vec::new();
         for claim in &figure.claims {
             let id = &claim.spec.id;
             let Some(record) = self.claims.get(id) else { return Err(again(&format!("the claim \"{id}\" is new"))) };
             if record.measured != measured(claim) {
                 return Err(again(&format!("what the claim \"{id}\" measures has changed")));
+            }
+            let names = record.cases.iter().map(|(name, _)| name);
+            if !figure.names_of_cases(claim).iter().eq(names) {
+                return Err(damaged(&format!("the record of the claim \"{id}\" has other cases than the claim")));
+            }
+            if let Some((name, _)) = record.cases.iter().find(|(_, evidence)| !evidence.is_possible()) {
+                let of = if name.is_empty() { String::new() } else { format!(" ({name})") };
+                return Err(damaged(&format!("the record of the claim \"{id}\"{of} has what no runs give")));
             }
             claims.push(ClaimResult::new(claim.clone(), self.looks, record.cases.clone()));
         }
@@ -161,20 +190,34 @@ impl FigureRecord {
     /// Where a new run gave something else, in words; empty if it gave the same.
     #[must_use]
     pub fn differences(&self, new: &FigureResult) -> Vec<String> {
+        let name = &new.figure.name;
         let mut lines = Vec::new();
+        // Not packets and seconds: figures that probe alike and run together share them.
+        let mut counted = |what: &str, now: String, then: String| {
+            if now != then {
+                lines.push(format!("{name}: {now} {what} now, {then} recorded"));
+            }
+        };
+        counted("simulations", new.simulations.to_string(), self.simulations.to_string());
+        counted("times that results are looked at", new.looks.most.to_string(), self.looks.most.to_string());
+        if new.tables.len() != self.tables.len() || new.tables.iter().zip(&self.tables).any(|(a, b)| !a.is_same(b)) {
+            lines.push(format!("{name}: the table of shares is another one"));
+        }
         for result in &new.claims {
             let id = &result.claim.spec.id;
             let Some(record) = self.claims.get(id) else {
-                lines.push(format!("{}#{id} is not recorded", new.figure.name));
+                lines.push(format!("{name}#{id} is not recorded"));
                 continue;
             };
+            let names = record.cases.iter().map(|(name, _)| name);
+            if !result.cases.iter().map(|case| &case.variant).eq(names) {
+                lines.push(format!("{name}#{id}: other cases are recorded"));
+                continue;
+            }
             for (case, (_, evidence)) in result.cases.iter().zip(&record.cases) {
                 if !case.evidence.is_same(evidence) {
-                    let (now, then) = (&case.evidence, evidence);
-                    lines.push(format!(
-                        "{}#{id} ({}): {:?} in {} runs now, {:?} in {} runs recorded",
-                        new.figure.name, case.variant, now.mean, now.runs, then.mean, then.runs
-                    ));
+                    let (now, then) = (case.evidence.words(), evidence.words());
+                    lines.push(format!("{name}#{id} ({}): {now} now, {then} recorded", case.variant));
                 }
             }
         }

@@ -48,7 +48,7 @@ pub struct Replications {
 }
 
 /// Most runs of a variant.
-const MOST_RUNS: u64 = 100_000;
+pub(super) const MOST_RUNS: u64 = 100_000;
 /// Fewest runs that an interval is made of.
 const LEAST_RUNS: u64 = 3;
 /// Bytes of a datagram of a trickle: as small as an ACK on the wire.

@@ -547,6 +547,59 @@ fn what_is_recorded_gives_the_same_verdicts_until_the_figure_changes() {
 }
 
 #[test]
+fn a_record_that_cannot_be_what_runs_gave_is_refused() {
+    let result = phases("by = \"starts\"");
+    let record = FigureRecord::new(&result, "2026-01-31", "0.1.0", false, 1.0);
+    let refused = |change: &dyn Fn(&mut FigureRecord)| {
+        let mut record = record.clone();
+        change(&mut record);
+        record.judge(&result.figure).unwrap_err()
+    };
+    let evidence = |record: &mut FigureRecord, change: &dyn Fn(&mut super::Evidence)| {
+        change(&mut record.claims.get_mut("some").unwrap().cases[0].1);
+    };
+    // Without its cases a claim would hold in all of them.
+    let cases = refused(&|record| record.claims.get_mut("some").unwrap().cases.clear());
+    assert!(cases.contains("the claim \"some\" has other cases"), "{cases}");
+    let twice = refused(&|record| {
+        let cases = &mut record.claims.get_mut("some").unwrap().cases;
+        cases.extend(cases.clone());
+    });
+    assert!(twice.contains("other cases"), "{twice}");
+    let renamed = refused(&|record| record.claims.get_mut("some").unwrap().cases[0].0 = "another".to_owned());
+    assert!(renamed.contains("other cases"), "{renamed}");
+    let certain = refused(&|record| record.looks.certain = true);
+    assert!(certain.contains("whether runs differ"), "{certain}");
+    assert!(refused(&|record| record.looks.most = 0).contains("looked at"));
+    for change in [
+        (|evidence| evidence.bound = "at_lest".to_owned()) as fn(&mut super::Evidence),
+        |evidence| evidence.deviation = Some(-1.0),
+        |evidence| evidence.runs = 1_000_000_000,
+        |evidence| evidence.mean = None,
+    ] {
+        let error = refused(&|record| evidence(record, &change));
+        assert!(error.contains("the claim \"some\"") && error.contains("no runs give"), "{error}");
+    }
+    // What a verdict or the page depends on is compared, not the numbers alone.
+    let found = |change: &dyn Fn(&mut FigureRecord)| {
+        let mut record = record.clone();
+        change(&mut record);
+        record.differences(&result).join("\n")
+    };
+    assert_eq!(found(&|_| ()), "");
+    assert!(found(&|record| record.looks.most += 1).contains("looked at"));
+    assert!(found(&|record| record.simulations += 1).contains("simulations"));
+    assert!(found(&|record| record.claims.get_mut("some").unwrap().cases.clear()).contains("#some"));
+    let bound = found(&|record| evidence(record, &|evidence| evidence.bound = "at_least".to_owned()));
+    assert!(bound.contains("at_least"), "what differs is shown: {bound}");
+    let table = |record: &mut FigureRecord| {
+        let (title, unit) = ("Shares".to_owned(), "%".to_owned());
+        record.tables.push(super::ShareTable { title, by: "way".to_owned(), unit, rows: vec![], columns: vec![] });
+    };
+    assert!(found(&table).contains("table"));
+}
+
+#[test]
 fn what_is_not_decided_says_what_it_would_take() {
     let result = phases("by = \"starts\"");
     let mut record = FigureRecord::new(&result, "2026-01-31", "0.1.0", false, 1.0);

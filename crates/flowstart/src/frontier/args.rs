@@ -107,7 +107,7 @@ pub(crate) struct FrontierArgs {
     #[arg(long, requires = "out", help_heading = "Output")]
     pub(crate) resume: bool,
     /// Do only a part of the work, such as 3/16: for one of several machines
-    #[arg(long, value_name = "K/N", requires = "out", help_heading = "Output")]
+    #[arg(long, value_name = "K/N", requires = "out", conflicts_with_all = ["json", "pages"], help_heading = "Output")]
     pub(crate) shard: Option<Shard>,
     /// Take in the results of this folder, as another machine or a shard left it; may be repeated
     #[arg(long, value_name = "DIR", requires = "out", help_heading = "Output")]

@@ -42,6 +42,9 @@ pub(crate) fn frontier(args: &FrontierArgs) -> Done {
     if args.subject.is_some() {
         known_subject(&frontier, subject)?;
     }
+    if let Some(left_out) = frontier.grid.left_out() {
+        note(&left_out);
+    }
     if args.plan {
         return plan(&Plan::new(&frontier, &frontier.works()), args);
     }

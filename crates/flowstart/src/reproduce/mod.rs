@@ -170,6 +170,12 @@ fn wanted(what: &[String]) -> Result<Vec<Figure>, Failure> {
     }
     let mut all: Vec<Figure> = Vec::new();
     for name in what {
+        // As from a shell's variable that is not set: not all papers, which take hours.
+        if name.trim_matches('/').trim().is_empty() {
+            return Err(Failure::Usage(
+                "a paper, a figure or a file has a name; without any all papers are run".to_owned(),
+            ));
+        }
         let is_file = Path::new(name).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml"));
         let more = if is_file { Figure::load(Path::new(name)).map(|figure| vec![figure]) } else { figures(name) };
         for figure in more.map_err(|error| wrong(&error))? {

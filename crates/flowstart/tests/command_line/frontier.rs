@@ -102,3 +102,37 @@ fn a_wrong_word_for_a_frontier_is_answered_with_what_there_is() {
         assert!(said.contains(part), "{option} {value}: {said}");
     }
 }
+
+#[test]
+fn cells_that_are_asked_for_and_left_out_are_named() {
+    let folder = empty();
+    let plan =
+        ["frontier", "--profile", "wifi,lte", "--capacity", "20Mbit/s", "--rtt", "10ms,30ms,50ms,70ms", "--plan"];
+    let said = |more: &[&'static str]| {
+        let done = flowstart(folder.path()).args([&plan[..], more].concat()).assert().success();
+        String::from_utf8_lossy(&done.get_output().stderr).into_owned()
+    };
+    let some = said(&[]);
+    assert!(some.contains("Of 8 cells ") && some.contains("of the held-out half (--half all has both)"), "{some}");
+    assert!(!said(&["--half", "all"]).contains("left out"));
+    // A grid of which nothing is left says why.
+    let rtts = ["10ms", "20ms", "30ms", "40ms", "50ms", "60ms", "70ms", "80ms"];
+    let none = rtts.iter().find_map(|rtt| {
+        let one = ["frontier", "--profile", "wifi", "--capacity", "20Mbit/s", "--rtt", rtt, "--plan"];
+        let done = flowstart(folder.path()).args(one).assert();
+        (done.get_output().status.code() == Some(2))
+            .then(|| String::from_utf8_lossy(&done.get_output().stderr).into_owned())
+    });
+    let none = none.expect("half of the cells are held out");
+    assert!(none.contains("has no cells. Of 1 cells 0 are here; left out: 1 of the held-out half"), "{none}");
+}
+
+#[test]
+fn a_part_of_the_work_has_neither_document_nor_page() {
+    let folder = empty();
+    for more in [&["--json"][..], &["-o", "page.html"]] {
+        let said = refusal(folder.path(), &small_grid(&[&["--out", "part", "--shard", "1/2"], more].concat()));
+        assert!(said.contains("cannot be used with"), "{said}");
+    }
+    assert_eq!(files(folder.path()), [""; 0]);
+}

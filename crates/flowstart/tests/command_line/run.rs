@@ -120,3 +120,14 @@ fn a_start_that_knows_nothing_outside_races_is_said_to() {
     let steps = "start = { name = \"oracle\", steps = [{ at = \"0 s\", rate = \"10 Mbit/s\" }] }\navoidance = { name = \"cubic\" }";
     assert_eq!(scenario(&steps.replace("start = {", "flow_start = {")), "");
 }
+
+#[test]
+fn a_title_cannot_move_the_cursor_of_a_terminal() {
+    let folder = empty();
+    let text = "title = \"a\\u001b]0;b\\u0007c\"\nduration = \"100 ms\"\n[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"10 ms\"\n\
+                [[flow]]\nname = \"d\\u001b[31me\"\nalgorithm = \"cubic\"\n";
+    std::fs::write(folder.path().join("odd.toml"), text).expect("written");
+    let printed = output(folder.path(), &["run", "odd.toml"]);
+    assert!(printed.starts_with("a]0;bc\n"), "{printed:?}");
+    assert!(printed.contains("d[31me") && printed.chars().all(|c| c == '\n' || !c.is_control()), "{printed:?}");
+}

@@ -368,6 +368,7 @@ pub fn remarks(shown: &Shown<'_>) -> Vec<String> {
         "Transfers that would take more than 200 round trips at the fair share are left out of a cell.".to_owned(),
         "Delays and losses are those of packets that arrive at the bottleneck from t = 0 until one RTT0 after the start's end. Added P99 is the larger of what its own packets and the others' packets wait longer; up to one packet's transmission time counts as none.".to_owned(),
     ];
+    remarks.extend(frontier.grid.left_out());
     if finished < all {
         remarks.push(format!("Interrupted: {finished} of {all} were finished; --resume goes on."));
     }

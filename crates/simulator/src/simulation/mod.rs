@@ -32,6 +32,8 @@ pub enum Progress {
     Reached,
     /// Not so far: as many events happened as were allowed.
     Spent,
+    /// Not so far, and no further: a flow would have sent more packets at one moment than it may.
+    Flooded,
 }
 
 /// A simulation in progress, watched by an [`Observer`].
@@ -56,6 +58,10 @@ pub struct Simulation<O> {
     pub(crate) run: u64,
     events: u64,
     pub(crate) data_packets: u64,
+    /// Packets that a flow may send at one moment.
+    most_at_once: u64,
+    /// A flow would have sent more.
+    flooded: bool,
     make_controller: MakeController,
     pub(crate) observer: O,
 }
@@ -112,6 +118,8 @@ impl<O: Observer> Simulation<O> {
             run: config.run,
             events: 0,
             data_packets: 0,
+            most_at_once: u64::MAX,
+            flooded: false,
             make_controller: make,
             observer,
         };
@@ -188,6 +196,12 @@ impl<O: Observer> Simulation<O> {
         self.advance::<true>(time, self.events.saturating_add(most))
     }
 
+    /// A flow may send fewer packets than this at one moment: an algorithm that somebody wrote may
+    /// have a window without end. One that would send more ends [`run_within`](Self::run_within).
+    pub fn limit_packets_at_once(&mut self, most: u64) {
+        self.most_at_once = most;
+    }
+
     /// Without `COUNTED` what is the last event costs nothing.
     fn advance<const COUNTED: bool>(&mut self, time: Time, last_event: u64) -> Progress {
         let (latest, when_complete) = match self.stop {
@@ -208,6 +222,9 @@ impl<O: Observer> Simulation<O> {
                 }
                 self.now = time.max(self.now);
                 return Progress::Reached;
+            }
+            if COUNTED && self.flooded {
+                return Progress::Flooded;
             }
             if COUNTED && self.events >= last_event {
                 return Progress::Spent;

@@ -83,6 +83,7 @@ impl<O: Observer> Simulation<O> {
         if tcp.app.backlog > 0 {
             write(now, flow.id, tcp, &mut self.observer);
         }
+        let flood = self.data_packets.saturating_add(self.most_at_once);
         while let Some(out) = tcp.sender.transmit_ordinary(now) {
             leave(
                 now,
@@ -93,6 +94,10 @@ impl<O: Observer> Simulation<O> {
                 (&mut self.network, &mut self.ledger, &mut self.observer),
             );
             self.data_packets += 1;
+            if self.data_packets >= flood {
+                self.flooded = true;
+                return;
+            }
         }
         while let Some(mut out) = tcp.sender.transmit_other(now) {
             if !self.network.looks_at_requests() {
@@ -107,6 +112,10 @@ impl<O: Observer> Simulation<O> {
                 out,
                 (&mut self.network, &mut self.ledger, &mut self.observer),
             );
+            if self.data_packets >= flood {
+                self.flooded = true;
+                return;
+            }
         }
         self.observer.sender(now, flow.id, &tcp.sender);
         // Kept current for the count of drops before and after the exit.
