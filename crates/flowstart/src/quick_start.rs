@@ -108,6 +108,11 @@ impl QuickStartArgs {
             ("--grant", self.grant <= self.capacity, "routers cannot grant more than the bottleneck has"),
             ("--rtt", self.rtt.iter().all(|rtt| !rtt.is_zero()), "without a round-trip time there is nothing to gain"),
             ("--size", self.size.iter().all(|size| *size > Bytes::ZERO), "a transfer has at least one byte"),
+            (
+                "--out",
+                self.out.as_ref().is_none_or(|out| out.extension() == Some("svg".as_ref())),
+                "the picture is an .svg file",
+            ),
             ("--headers", self.headers < self.packet, "a packet has room for a byte beside its headers"),
         ];
         match positive.iter().find(|(_, holds, _)| !holds) {

@@ -22,13 +22,14 @@ use flowstart_kernel::{Algorithm, Settings, load, unload};
 use flowstart_network::{DropTailConfig, LinkConfig, QueueConfig, RateSchedule};
 use flowstart_units::{Rate, Span};
 use nix::libc;
-use support::{Tried, option};
+use support::{Tried, only, option};
 
 const CONTROLS: [&str; 4] = ["cubic", "bbr", "fs_chirp", "fs_reno"];
 /// Time for a start before a slice begins.
 const START: Duration = Duration::from_millis(1000);
 
 fn main() -> Tried<()> {
+    only(&["--rate", "--slices", "--seconds"], &[])?;
     let rates: Vec<Rate> = option("--rate", "100Mbit/s,500Mbit/s")?;
     let slices = option::<usize>("--slices", "9")?[0].max(1);
     let seconds = option::<u64>("--seconds", "2")?[0].max(1);

@@ -12,9 +12,10 @@ use std::time::Duration;
 
 use flowstart_kernel::{Algorithm, Settings, Watch, What, load, unload};
 use flowstart_units::{Rate, Span, Time};
-use support::{Path, Tried, option, transfer};
+use support::{Path, Tried, only, option, transfer};
 
 fn main() -> Tried<()> {
+    only(&["--rate", "--rtt"], &[])?;
     let rates: Vec<Rate> = option("--rate", "10Mbit/s,100Mbit/s,500Mbit/s")?;
     let rtt = option::<Span>("--rtt", "20ms")?[0];
     let bytes = support::sizes("4MB")?[0].get();

@@ -9,12 +9,13 @@ mod support;
 use flowstart_emulator::{Fidelity, FidelityLimit};
 use flowstart_kernel::{Algorithm, Settings, Watch, load, loaded, unload};
 use flowstart_units::{Rate, Span};
-use support::{Path, Tried, option, sizes, transfer};
+use support::{Path, Tried, only, option, sizes, transfer};
 
 /// A run that was not faithful is made again, at most so often in all.
 const MOST_REPEATED: usize = 1000;
 
 fn main() -> Tried<()> {
+    only(&["--control", "--rate", "--rtt", "--mark", "--runs", "--size", "--param"], &["--watch"])?;
     let controls: Vec<String> = option("--control", "cubic,bbr,fs_dctcp,fs_chirp")?;
     let (rates, rtts) =
         (option::<Rate>("--rate", "20Mbit/s,100Mbit/s,200Mbit/s")?, option::<Span>("--rtt", "10ms,20ms,50ms,100ms")?);

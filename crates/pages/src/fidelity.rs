@@ -330,9 +330,8 @@ mod tests {
         let reno = record.rows.iter().find(|row| row.case.control == "reno").expect("a row");
         let mut now = reno.clone();
         now.simulate(record.runs).expect("it is simulated");
-        let (then, _) = reno.values(1);
-        let now = now.simulated;
-        assert!((now[0][1].expect("a queue") - then[0]).abs() < 1e-6, "flowstart fidelity --recorded --simulate");
+        let [then, now] = [reno, &now].map(|row| row.simulated[0][1].expect("a queue"));
+        assert!((now - then).abs() < 1e-6, "flowstart fidelity --recorded --simulate");
         let page = read("fidelity.md");
         let (begin, end) = (page.find(BEGIN).expect("a beginning"), page.find(END).expect("an end"));
         let shown = &page[begin..end + END.len()];

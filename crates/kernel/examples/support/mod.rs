@@ -186,6 +186,23 @@ pub(crate) fn drain(mut stream: TcpStream, bytes: &AtomicU64) -> std::io::Result
     }
 }
 
+/// Refuses what the program does not know; `flags` stand alone, `options` have a value behind them.
+pub(crate) fn only(options: &[&str], flags: &[&str]) -> Tried<()> {
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        if flags.contains(&argument.as_str()) {
+            continue;
+        }
+        let value = options.contains(&argument.as_str()).then(|| arguments.next()).flatten();
+        if value.is_none() {
+            let known =
+                options.iter().map(|option| format!("{option} VALUES")).chain(flags.iter().map(|&flag| flag.into()));
+            return Err(format!("{argument}: known are {}", known.collect::<Vec<_>>().join(", ")).into());
+        }
+    }
+    Ok(())
+}
+
 /// The values of an option such as `--rate 20Mbit/s,100Mbit/s`, or these.
 pub(crate) fn option<T: std::str::FromStr>(name: &str, default: &str) -> Tried<Vec<T>>
 where

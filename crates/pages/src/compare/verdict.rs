@@ -45,6 +45,7 @@ pub(super) fn answer(result: &RaceResult) -> String {
         Some(best) => {
             format!("{first}. Fastest with less than {FREE_DELAY_MS:.0} ms of delay and no losses: {}.", short(best))
         }
+        None if !cost_is_known(result) => format!("{first}."),
         None => format!("{first}. Nobody stays below {FREE_DELAY_MS:.0} ms of delay without losses."),
     }
 }
@@ -83,6 +84,7 @@ pub(super) fn verdict(result: &RaceResult) -> Vec<String> {
             let speed = speed(result, best);
             sentences.push(format!("Cheapest: of those below {limit}, {} is the fastest: {speed}.", best.label));
         }
+        None if !cost_is_known(result) => {}
         None => sentences.push(format!("Nobody stays below {limit}.")),
     }
     let slowest = result.contestants.iter().filter_map(|c| Some((c, estimate(c)?.mean)));
@@ -179,9 +181,18 @@ fn lost(c: &ContestantResult) -> Option<f64> {
     both.iter().any(Option::is_some).then(|| both.into_iter().flatten().sum())
 }
 
+/// The delay that a contestant costs.
+fn delay_measure(result: &RaceResult) -> Measure {
+    if result.race.has_others() { ADDED_DELAY.at(99) } else { DELAY_P99.measure() }
+}
+
+/// Whether anybody's cost was measured; not in a race that was interrupted early.
+fn cost_is_known(result: &RaceResult) -> bool {
+    result.contestants.iter().any(|c| c.estimate(delay_measure(result)).is_some())
+}
+
 fn is_free(result: &RaceResult, c: &ContestantResult) -> bool {
-    let delay = if result.race.has_others() { ADDED_DELAY.at(99) } else { DELAY_P99.measure() };
-    let kept = c.estimate(delay).is_some_and(|estimate| estimate.mean <= FREE_DELAY_MS);
+    let kept = c.estimate(delay_measure(result)).is_some_and(|estimate| estimate.mean <= FREE_DELAY_MS);
     let others = c.estimate(LOST_OTHERS.measure()).is_none_or(|estimate| estimate.mean == 0.0);
     kept && lost(c) == Some(0.0) && others
 }
@@ -236,6 +247,20 @@ mod tests {
         assert!(both.contains("paced_chirping+dctcp"), "{both}");
         let alone = said(race("slow_start+cubic"));
         assert!(alone.ends_with("Nobody stays below 5 ms of delay without losses."), "{alone}");
+    }
+
+    #[test]
+    fn of_a_cost_that_nobody_measured_nothing_is_said() {
+        let race = Race { contestants: vec!["slow_start+cubic".parse().unwrap()], ..Race::default() };
+        let mut result = race.run(&RunOptions::default()).unwrap();
+        let delays = DELAY_P99.measure();
+        for contestant in &mut result.contestants {
+            for run in &mut contestant.runs {
+                run.values.retain(|(measure, _)| *measure != delays);
+            }
+        }
+        assert!(!answer(&result).contains("Nobody"), "{}", answer(&result));
+        assert!(verdict(&result).iter().all(|sentence| !sentence.contains("Nobody")), "{:#?}", verdict(&result));
     }
 
     #[test]

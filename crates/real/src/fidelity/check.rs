@@ -35,8 +35,8 @@ impl Case {
     fn check(&self) -> Result<(), String> {
         let numbers = [
             ("capacity_mbps", self.capacity_mbps > 0.0 && self.capacity_mbps.is_finite()),
-            ("rtt_ms", self.rtt_ms > 0.0 && self.rtt_ms < self.duration_s * 1e3),
             ("duration_s", (1.0..=600.0).contains(&self.duration_s)),
+            ("rtt_ms", self.rtt_ms > 0.0 && self.rtt_ms < self.duration_s * 1e3),
             ("settle_s", (0.0..self.duration_s).contains(&self.settle_s)),
         ];
         if let Some((name, _)) = numbers.iter().find(|(_, right)| !right) {
