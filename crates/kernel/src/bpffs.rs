@@ -40,9 +40,9 @@ pub(crate) fn hidden() -> Option<PathBuf> {
     mounted().into_iter().find(is_hidden)
 }
 
-/// Refuses to mount one of our own where it would end with this mount namespace, and with it what is
-/// loaded: in `ip netns exec` and the like, where an ancestor of this process has another one. What
-/// cannot be found out is no reason.
+/// Refuses to mount one of our own where it would end with this mount namespace, and with it what
+/// is loaded: in `ip netns exec` and the like, where an ancestor of this process has another one.
+/// What cannot be found out is no reason.
 pub(crate) fn check_lasting() -> Result<(), Problem> {
     if usable().is_some() {
         return Ok(());

@@ -215,9 +215,9 @@ pub(crate) fn pin(what: BorrowedFd<'_>, path: &Path) -> Result<(), Problem> {
     }
 }
 
-/// The network namespace of an `ip netns exec` in which this process runs. What is pinned stays only
-/// where its file system does: not in the mount namespace that it makes for a command, whose /sys is
-/// named after the network namespace.
+/// The network namespace of an `ip netns exec` in which this process runs. What is pinned stays
+/// only where its file system does: not in the mount namespace that it makes for a command, whose
+/// /sys is named after the network namespace.
 pub(crate) fn executed_in() -> Option<String> {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let mut sources = mounts.lines().filter_map(|line| line.strip_suffix(" 0 0")).filter_map(|line| {

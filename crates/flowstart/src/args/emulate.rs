@@ -31,7 +31,8 @@ have their addresses in FLOWSTART_CLIENT and FLOWSTART_SERVER (and _V6). What pa
 reported on standard error. The exit status is COMMAND's, 3 if this machine does not allow it, 4 if packets
 were later than --fidelity allows.";
 
-/// What a self-test does not heed: its links are always the same, and its result is a table or, with
+/// What a self-test does not heed: its links are always the same, and its result is a table or,
+/// with
 /// `--json`, a document.
 const NOT_OF_SELF_TEST: [&str; 28] = [
     "command",

@@ -9,8 +9,8 @@ use flowstart_quic::Transferred;
 use flowstart_quic::message::{Direction, Isolated, Received, Request};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
-/// The rate at which all arrived; `None` if all came at once, in one packet say: nothing lay between
-/// the first byte and the last.
+/// The rate at which all arrived; `None` if all came at once, in one packet say: nothing lay
+/// between the first byte and the last.
 fn arrival_rate(received: &Received) -> Option<Rate> {
     (received.nanos > 0 || received.bytes == 0).then(|| rate(received.bytes, received.nanos))
 }
