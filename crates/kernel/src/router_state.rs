@@ -33,7 +33,7 @@ pub struct RouterState {
     /// Bytes of IP that left.
     pub bytes: Bytes,
     /// Grants not used or not reported, and reports of another rate than was granted; only a router
-    /// that remembers [flows](FlowsConfig) can tell.
+    /// that remembers [flows](flowstart_quick_start::router::FlowsConfig) can tell.
     pub faults: u64,
     /// Reports that belong to no request; the same routers can tell.
     pub strays: u64,
