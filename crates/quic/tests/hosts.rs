@@ -66,12 +66,36 @@ fn a_client_whose_address_changes_is_told_so_and_leaves_nothing_behind() {
             true => ["[fd00::1]:77".parse().unwrap(), "[fd00::1]:78".parse().unwrap()],
             false => ["10.9.9.9:77".parse().unwrap(), "10.9.9.9:78".parse().unwrap()],
         };
+        let before = world.to_client;
+        world.run_until(Time::ZERO + Span::from_secs(3));
+        assert_eq!(world.to_client, before, "{direction:?}: not even a question whether anybody is there");
         world.run_until(Time::ZERO + Span::from_secs(30));
         assert!(world.client.is_over(world.now), "{direction:?}");
         assert_eq!(format!("{:?}", world.server), "Server(0 sessions)");
         let said = world.client.outcome().unwrap_err().to_string();
         // The server knows nobody there, and says so to packets that are long enough for that.
         assert!(said.contains("reset by peer") || said.contains("went silent"), "{direction:?}: {said}");
+    }
+}
+
+/// Packets of a client that somebody sends on from another address, or over IPv6 from another port,
+/// move nothing: the transfer goes on.
+#[test]
+fn packets_from_another_address_do_not_take_a_transfer_away() {
+    for (home, other) in
+        [("10.0.0.1:500", "10.9.9.9:7"), ("[fd00::1]:500", "[fd00::1]:7"), ("10.0.0.1:500", "[fd00::1]:7")]
+    {
+        let ports = |base: &str| ["1", "2"].map(|last| format!("{base}{last}").parse().unwrap());
+        let link = Link { rate: Rate::from_mbps(5), ..Link::default() };
+        let mut world =
+            world(&link, request(Direction::Down, 1_000_000, ("slow_start", "cubic")), None, Service::default());
+        world.ports = ports(home);
+        world.run_until(Time::ZERO + Span::from_millis(700));
+        world.ports = ports(other);
+        world.run_until(Time::ZERO + Span::from_millis(720));
+        world.ports = ports(home);
+        let outcome = world.run(Span::from_secs(30)).0.unwrap();
+        assert!(outcome.received.intact && outcome.received.bytes == 1_000_000, "{other}: {outcome:?}");
     }
 }
 

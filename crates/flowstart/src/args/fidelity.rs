@@ -61,7 +61,7 @@ pub(crate) struct FidelityArgs {
     pub(crate) add: bool,
     /// Run nothing: show what this file holds
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = RECORD,
-        conflicts_with_all = ["quick", "controls", "runs", "duration", "fidelity", "record"])]
+        conflicts_with_all = ["quick", "controls", "runs", "duration", "fidelity", "record", "keep", "add"])]
     pub(crate) recorded: Option<PathBuf>,
     /// With --recorded: simulate again, beside the kernel's runs of the file, and put that into it
     #[arg(long, requires = "recorded")]

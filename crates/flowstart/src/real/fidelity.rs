@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use flowstart_parallel::Cancel;
-use flowstart_real::fidelity::{Case, QUANTITIES, Record, Row, cases, compare, kernel_version};
+use flowstart_real::fidelity::{Case, MOST_RUNS, QUANTITIES, Record, Row, cases, compare, kernel_version};
 use flowstart_units::Span;
 
 use super::records::{self, Forms, Origin};
@@ -86,6 +86,16 @@ fn rows_of(file: &Path, args: &FidelityArgs) -> Result<Vec<Row>, Failure> {
     let refuse = |why: String| Err(Failure::Usage(format!("{option}: {}: {why}", file.display())));
     if args.keep && record.runs != args.runs {
         return refuse(format!("its cases have {} runs each; say --runs {0}", record.runs));
+    }
+    if args.add {
+        // Without what each run had the runs could not stand beside others that have it.
+        if let Some(row) = record.rows.iter().position(|row| row.disturbances.len() != row.kernel.len()) {
+            return refuse(format!("rows[{row}] does not say how late its runs were; make the record again"));
+        }
+        let runs = record.runs + args.runs;
+        if runs > MOST_RUNS {
+            return refuse(format!("a case would have {runs} runs; at most {MOST_RUNS} are kept"));
+        }
     }
     if record.kernel != kernel_version() {
         return refuse(format!("it is of Linux {}, this is {}", record.kernel, kernel_version()));
@@ -264,16 +274,7 @@ mod tests {
     #[test]
     fn a_row_without_a_run_of_the_kernel_takes_no_measured_ones_place() {
         let case = cases(&["reno"], true, None).remove(0);
-        let row = |runs, late_p99_us| Row {
-            case: case.clone(),
-            simulated: Vec::new(),
-            kernel: vec![[None; QUANTITIES.len()]; runs],
-            disturbances: Vec::new(),
-            undisturbed: Vec::new(),
-            left_out: Vec::new(),
-            late_p99_us,
-            skipped: None,
-        };
+        let row = |runs, late_p99_us| Row { kernel: vec![[None; QUANTITIES.len()]; runs], ..row(&case, late_p99_us) };
         for (before, now, stays) in [(2, 0, 1.0), (2, 1, 2.0), (0, 0, 2.0), (0, 1, 2.0)] {
             let rows = beside(vec![row(before, 1.0)], vec![row(now, 2.0)]);
             assert_eq!(rows.len(), 1);

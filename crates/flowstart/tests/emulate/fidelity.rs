@@ -25,6 +25,10 @@ fn what_is_wrong_is_said_in_a_sentence_before_anything_runs() {
         (&["--recorded", "--quick"], "cannot be used with"),
         (&["--json", "--markdown"], "cannot be used with"),
         (&["--keep", "--quick"], "--record"),
+        (&["--add", "--quick"], "--record"),
+        (&["--recorded", "--add"], "cannot be used with"),
+        (&["--recorded", "--keep"], "cannot be used with"),
+        (&["--record", "--keep", "--add"], "cannot be used with"),
         (&["--record=no/such/folder/x.json", "--quick"], "no/such/folder"),
     ] {
         if arguments[0].starts_with("--record=") && !possible() {

@@ -232,6 +232,8 @@ pub(crate) struct World {
     pub(crate) packets: std::collections::HashMap<u64, (Time, Packet)>,
     pub(crate) count: u64,
     pub(crate) now: Time,
+    /// Bytes that the server sent to where the client is.
+    pub(crate) to_client: u64,
     pub(crate) ports: [SocketAddr; 2],
     pub(crate) carried: [u64; 2],
     /// The sample of every datagram that arrived at the server, and when.
@@ -259,6 +261,7 @@ impl World {
             self.carried[1] += buffer.len() as u64;
             // What is sent to an address that nobody has any more is lost.
             let Some(socket) = self.ports.iter().position(|port| *port == outgoing.to) else { continue };
+            self.to_client += buffer.len() as u64;
             self.pipes[1]
                 .arrive(now, Packet { to: Some(socket), flow: socket, ecn: outgoing.ecn, data: buffer.clone() });
         }
@@ -374,6 +377,7 @@ pub(crate) fn world_with(
         now: Time::ZERO,
         ports: ["10.0.0.1:5001".parse().unwrap(), "10.0.0.1:5002".parse().unwrap()],
         carried: [0, 0],
+        to_client: 0,
         arrived: Vec::new(),
         hosts: [Busy::default(), Busy::default()],
     }

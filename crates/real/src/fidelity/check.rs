@@ -4,8 +4,8 @@ use flowstart_race::MAX_PACKETS;
 
 use super::{Case, Disturbance, MOST_EXCESS_US, Record, Row, Values};
 
-/// Most runs of a case, as of the command.
-const MOST_RUNS: u64 = 1_000;
+/// Most runs of a case that a record holds, as of the command.
+pub const MOST_RUNS: u64 = 1_000;
 /// Bits of a full packet.
 const PACKET_BITS: f64 = 12_000.0;
 

@@ -29,6 +29,7 @@ use crate::{Error, Transport};
 
 use cases::{BACK, FORWARD};
 pub use cases::{CONTROLS, Case, cases, reference};
+pub use check::MOST_RUNS;
 pub use judge::{Deviation, Goal, QUANTITIES, Quantity, Reached, Values};
 pub use lateness::{Disturbance, Waits};
 use watch::Watch;
