@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -71,6 +72,16 @@ def _refused(status: int, message: str) -> Exception:
     return RuntimeError(message or f"the command ended with status {status}")
 
 
+#: Status of real runs that were less faithful than their limit asks for.
+_UNFAITHFUL = 4
+
+
+def _warn(unfaithful: str | None, depth: int) -> None:
+    """Warn the code `depth` calls above of what a real run was not."""
+    if unfaithful:
+        warnings.warn(f"not faithful enough: {unfaithful}", RuntimeWarning, stacklevel=depth + 1)
+
+
 def command(*arguments: str, progress: bool | Progress = False) -> str:
     """Run a command line in this process and give what it prints.
 
@@ -82,17 +93,19 @@ def command(*arguments: str, progress: bool | Progress = False) -> str:
     """
     with _bar(progress, arguments[0] if arguments else "flowstart") as bar:
         status, output, message, _ = _native.call(list(arguments), bar)
-    if status not in (0, 1):
+    if status not in (0, 1, _UNFAITHFUL):
         raise _refused(status, message)
+    _warn(message if status == _UNFAITHFUL else None, 2)
     return output.decode("utf-8")
 
 
 def _document(kind: type[_D], arguments: list[str], progress: bool | Progress) -> _D:
     with _bar(progress, arguments[0]) as bar:
         status, output, message, remarks = _native.call([*arguments, "--json"], bar)
-    # A check that failed has a result too.
-    if status not in (0, 1) or not output:
+    # A check that failed has a result too, and a real run that was late.
+    if status not in (0, 1, _UNFAITHFUL) or not output:
         raise _refused(status, message)
+    _warn(message if status == _UNFAITHFUL else None, 3)
     return kind(output, remarks)
 
 
@@ -114,6 +127,9 @@ def compare(
             ``buffer="0.5 BDP"``, ``background=["2 cubic"]``, ``size=["100 kB"]``, ``runs=10``,
             ``seed=7``, ``threads=2``, ``profile="wifi"``.
 
+    A real run (``real=True``) that was later than its limit warns (`RuntimeWarning`) and has its
+    result all the same.
+
     Raises:
         ValueError: what the command line says, in one sentence.
     """
@@ -123,7 +139,9 @@ def compare(
         words.append(file)
     words += _contestants(contestants) + _options(options)
     with _bar(progress, "racing") as bar:
-        return RaceResult(_native.compare(words, bar, texts))
+        native, remarks, unfaithful = _native.compare(words, bar, texts)
+    _warn(unfaithful, 2)
+    return RaceResult(native, remarks)
 
 
 def run(scenario: Like, *, progress: bool | Progress = False, **options: Any) -> RunResult:

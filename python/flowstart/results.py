@@ -114,11 +114,43 @@ def _unknown(measure: str, known: list[str]) -> str:
     return f'this race has no measure "{measure}"; did you mean {", ".join(near)}?'
 
 
-class RaceResult:
-    """The result of a race: `runs` and `series` as tables, `document` as the JSON document."""
+class _Pickled:
+    """What a race brought, in the place of the native result that it was taken from."""
 
-    def __init__(self, native: _native.RaceResult) -> None:
-        self._native = native
+    def __init__(
+        self, runs: _native.Table, series: _native.Table, text: str, complete: bool
+    ) -> None:
+        self._runs, self._series, self._text, self._complete = runs, series, text, complete
+
+    def runs(self) -> _native.Table:
+        return self._runs
+
+    def series(self) -> _native.Table:
+        return self._series
+
+    def to_json(self) -> str:
+        return self._text
+
+    def complete(self) -> bool:
+        return self._complete
+
+
+class RaceResult:
+    """The result of a race: `runs` and `series` as tables, `document` as the JSON document.
+
+    It can be pickled, and so go from one process to another.
+    """
+
+    def __init__(self, native: _native.RaceResult, remarks: list[str] | None = None) -> None:
+        self._native: _native.RaceResult | _Pickled = native
+        #: What the command said beside its data.
+        self.remarks = remarks or []
+
+    def __getstate__(self) -> tuple[_Pickled, list[str]]:
+        return _Pickled(self.runs, self.series, self.to_json(), self.complete), self.remarks
+
+    def __setstate__(self, state: tuple[_Pickled, list[str]]) -> None:
+        self._native, self.remarks = state
 
     @cached_property
     def runs(self) -> _native.Table:

@@ -462,8 +462,16 @@ impl CongestionAvoidance for PythonAvoidance {
 
     fn pacing_rate(&self) -> Option<Rate> {
         let method = self.0.methods.pacing_rate.as_ref()?;
-        let rate = Python::attach(|py| number(method.call0(py)?.bind(py), "what pacing_rate returns", "bit/s"));
-        rate.unwrap_or_else(|error| raise(error)).filter(|rate| *rate >= 1.0).map(|rate| Rate::from_bps(rate as u64))
+        let rate = Python::attach(|py| {
+            let rate = number(method.call0(py)?.bind(py), "what pacing_rate returns", "bit/s")?;
+            match rate {
+                Some(rate) if rate.is_nan() || rate < 1.0 => Err(PyValueError::new_err(format!(
+                    "what pacing_rate returns must be at least 1 bit/s, or None to leave it to the connection, not {rate}"
+                ))),
+                rate => Ok(rate),
+            }
+        });
+        rate.unwrap_or_else(|error| raise(error)).map(|rate| Rate::from_bps(rate as u64))
     }
 }
 

@@ -14,7 +14,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use flowstart::embed::{self, Called, Hooks};
-use flowstart::race::RaceResult as Raced;
+use flowstart::race::RaceResult as Race;
 use flowstart_units::Rate;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -71,7 +71,7 @@ fn call<'py>(
 
 /// The result of a race.
 #[pyclass(frozen, module = "flowstart._native")]
-struct RaceResult(Raced);
+struct RaceResult(Race);
 
 #[pymethods]
 impl RaceResult {
@@ -96,8 +96,8 @@ impl RaceResult {
     }
 }
 
-/// The race that `flowstart compare` runs with these arguments. A file whose name is in `texts` is
-/// that text.
+/// The race that `flowstart compare` runs with these arguments, what was said beside it, and why a
+/// real run was not faithful enough, if it was not. A file whose name is in `texts` is that text.
 #[pyfunction]
 #[pyo3(signature = (arguments, progress = None, texts = None))]
 fn compare(
@@ -105,10 +105,11 @@ fn compare(
     arguments: Vec<String>,
     progress: Option<Py<PyAny>>,
     texts: Option<HashMap<String, String>>,
-) -> PyResult<RaceResult> {
+) -> PyResult<(RaceResult, Vec<String>, Option<String>)> {
     let (arguments, texts) = (words(arguments), files(texts));
     let raced = supervise(py, progress, move |hooks| embed::compare(&arguments, Hooks { texts, ..hooks }))?;
-    raced.map(RaceResult).map_err(|called| refused(&called))
+    let embed::Raced { result, notes, unfaithful } = raced.map_err(|called| refused(&called))?;
+    Ok((RaceResult(result), notes, unfaithful))
 }
 
 /// Tables with their names.
@@ -145,6 +146,13 @@ fn check(py: Python<'_>, contestant: String) -> PyResult<()> {
 #[pyfunction]
 fn table_of(columns: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Table> {
     Table::of_lists(columns)
+}
+
+/// A table of named columns, each of a kind ("text", "integer", "number" or "flag") and a list: what
+/// a pickled table is made of.
+#[pyfunction]
+fn table_from(columns: Vec<(String, String, Bound<'_, PyAny>)>) -> PyResult<Table> {
+    Table::of_kinds(columns)
 }
 
 /// The names of the rough grid's paths: its kinds and the profiles.
@@ -191,6 +199,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(table_of, module)?)?;
+    module.add_function(wrap_pyfunction!(table_from, module)?)?;
     module.add_function(wrap_pyfunction!(rough_names, module)?)?;
     module.add_function(wrap_pyfunction!(rough_path, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;

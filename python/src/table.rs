@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray};
-use arrow_schema::ArrowError;
+use arrow_schema::{ArrowError, DataType};
 use flowstart::race::RaceResult;
 use flowstart_results::{Column, Table as Rows};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
@@ -15,6 +15,15 @@ use pyo3::types::PyCapsule;
 /// `pandas.DataFrame.from_arrow(t)`.
 #[pyclass(frozen, module = "flowstart._native")]
 pub(crate) struct Table(RecordBatch);
+
+/// Kinds of columns in pickled tables.
+const TEXT: &str = "text";
+const INTEGER: &str = "integer";
+const NUMBER: &str = "number";
+const FLAG: &str = "flag";
+
+/// A column of a pickled table: name, kind, values.
+type Pickled = (String, &'static str, Py<PyAny>);
 
 fn defect(error: &ArrowError) -> PyErr {
     PyRuntimeError::new_err(format!("this table cannot be handed over: {error}"))
@@ -99,6 +108,21 @@ impl Table {
         Self::of(columns.collect::<PyResult<_>>()?)
     }
 
+    /// A table of named columns of known kinds, as [`Self::__reduce__`] names them.
+    pub(crate) fn of_kinds(columns: Vec<(String, String, Bound<'_, PyAny>)>) -> PyResult<Self> {
+        let array = |kind: &str, list: &Bound<'_, PyAny>| -> PyResult<ArrayRef> {
+            Ok(match kind {
+                TEXT => Arc::new(list.extract::<Vec<Option<String>>>()?.into_iter().collect::<StringArray>()),
+                INTEGER => Arc::new(list.extract::<Vec<Option<i64>>>()?.into_iter().collect::<Int64Array>()),
+                FLAG => Arc::new(list.extract::<Vec<Option<bool>>>()?.into_iter().collect::<BooleanArray>()),
+                NUMBER => Arc::new(list.extract::<Vec<Option<f64>>>()?.into_iter().collect::<Float64Array>()),
+                _ => return Err(PyTypeError::new_err(format!("there are no columns of kind \"{kind}\""))),
+            })
+        };
+        let columns = columns.iter().map(|(name, kind, list)| Ok((name.clone(), array(kind, list)?)));
+        Self::of(columns.collect::<PyResult<_>>()?)
+    }
+
     /// A table of the results of a scenario.
     pub(crate) fn of_results(table: &Rows) -> PyResult<Self> {
         let columns = table.spec().columns.iter().zip(table.columns()).map(|(spec, column)| {
@@ -145,6 +169,22 @@ impl Table {
 
     fn __len__(&self) -> usize {
         self.0.num_rows()
+    }
+
+    /// For pickle and copy: tables go between processes.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Vec<Pickled>,))> {
+        let schema = self.0.schema();
+        let columns = schema.fields().iter().map(|field| {
+            let kind = match field.data_type() {
+                DataType::Utf8 => TEXT,
+                DataType::Int64 => INTEGER,
+                DataType::Boolean => FLAG,
+                _ => NUMBER,
+            };
+            Ok((field.name().clone(), kind, self.column(py, field.name())?))
+        });
+        let make = py.import("flowstart._native")?.getattr("table_from")?;
+        Ok((make, (columns.collect::<PyResult<_>>()?,)))
     }
 
     /// The values of a column, copied into a list.

@@ -240,6 +240,14 @@ def test_rates_that_are_no_numbers_are_refused_in_a_sentence(rate, wrong):
         race("slow_start+odd_pace", buffer="5 packets")
 
 
+@pytest.mark.parametrize("rate", [0, 0.5, -1e6, float("nan")])
+def test_rates_at_which_nothing_leaves_are_refused_in_a_sentence(rate):
+    kind = type("Odd", (Reno,), {"pacing_rate": lambda self: rate})
+    flowstart.register(name="odd_pace")(kind)
+    with pytest.raises(ValueError, match="pacing_rate returns must be at least 1 bit/s, or None"):
+        race("slow_start+odd_pace", buffer="5 packets")
+
+
 def test_odd_windows_of_an_avoidance_leave_a_race():
     @flowstart.register(name="odd_avoidance")
     class Odd(flowstart.CongestionAvoidance):

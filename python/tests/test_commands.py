@@ -1,4 +1,5 @@
 import json
+import pickle
 import subprocess
 import sys
 
@@ -7,6 +8,11 @@ import pytest
 import flowstart
 
 QUICK = {"capacity": "10 Mbit/s", "size": ["30 kB"]}
+SHORT = {
+    "duration": "1 s",
+    "path": {"capacity": "5 Mbit/s", "rtt": "20 ms"},
+    "flow": [{"algorithm": "cubic"}],
+}
 
 
 def test_a_race_is_the_one_of_the_command_line():
@@ -341,3 +347,47 @@ def test_lists_and_plans_are_documents_without_tables():
         assert "<pre>" in document._repr_html_()
         with pytest.raises(ValueError, match="no picture"):
             document.plot()
+
+
+def again(value):
+    return pickle.loads(pickle.dumps(value))
+
+
+def columns(table):
+    return {name: table.column(name) for name in table.column_names}
+
+
+def test_results_go_from_one_process_to_another():
+    race = flowstart.compare(["cubic", "reno"], size=["30 kB"], capacity="10 Mbit/s", runs=2)
+    other = again(race)
+    assert other.to_json() == race.to_json() and other.complete and repr(other) == repr(race)
+    assert columns(other.runs) == columns(race.runs)
+    assert columns(other.series) == columns(race.series)
+    assert again(other).document == race.document
+    run = flowstart.run(SHORT)
+    assert {name: columns(table) for name, table in again(run).tables.items()} == {
+        name: columns(table) for name, table in run.tables.items()
+    }
+    chirp = flowstart.explain_chirp()
+    assert len(chirp.tables["packets"]) > 0
+    other = again(chirp)
+    assert other == chirp and other.text == chirp.text
+    assert columns(other.tables["packets"]) == columns(chirp.tables["packets"])
+
+
+def test_columns_keep_their_kinds_when_they_go():
+    pyarrow = pytest.importorskip("pyarrow")
+    run = flowstart.run(SHORT)
+    for table in run.tables.values():
+        assert pyarrow.table(again(table)) == pyarrow.table(table)
+
+
+def test_a_real_race_that_was_late_warns_and_has_its_result():
+    options = {"size": ["30 kB"], "capacity": "10 Mbit/s", "real": True, "fidelity": "1 ns"}
+    try:
+        with pytest.warns(RuntimeWarning, match="not faithful enough: ") as warned:
+            race = flowstart.compare(["cubic"], **options)
+    except OSError as error:
+        pytest.skip(str(error))
+    assert warned[0].filename == __file__
+    assert race.complete and race.mean("completion_30kb_ms")["hystart+cubic"] is not None

@@ -53,12 +53,24 @@ pub fn call(arguments: &[OsString], hooks: Hooks) -> Called {
     within(arguments, hooks, || crate::obey(&parse(arguments)?.command)).1
 }
 
+/// A race that was run.
+#[derive(Debug)]
+pub struct Raced {
+    /// What it brought.
+    pub result: RaceResult,
+    /// What the command said beside the data.
+    pub notes: Vec<String>,
+    /// Why a real run was less faithful than its limit asks for, in a sentence, if it was.
+    pub unfaithful: Option<String>,
+}
+
 /// The race that `flowstart compare` runs with these arguments (`["compare", "-C", "cubic"]`).
-/// Options about what is printed do nothing; those that ask for files are refused.
+/// Options about what is printed do nothing; those that ask for files are refused. A real run that
+/// was not faithful enough has its result, too.
 ///
 /// # Errors
 /// What the command would say, with its status.
-pub fn compare(arguments: &[OsString], hooks: Hooks) -> Result<RaceResult, Called> {
+pub fn compare(arguments: &[OsString], hooks: Hooks) -> Result<Raced, Called> {
     let race = || match parse(arguments)?.command {
         Command::Compare(args) => {
             let output = &args.output;
@@ -69,12 +81,18 @@ pub fn compare(arguments: &[OsString], hooks: Hooks) -> Result<RaceResult, Calle
             ])?;
             let (race, _) = crate::compare::race(&args)?;
             let (result, verdict) = crate::compare::raced(&race, &args)?;
-            verdict.map(|()| result)
+            match verdict {
+                Ok(()) => Ok((result, None)),
+                Err(Failure::Fidelity(message)) => Ok((result, Some(message))),
+                Err(other) => Err(other),
+            }
         }
         _ => Err(Failure::usage("this is no race; the arguments must begin with \"compare\"")),
     };
-    let (result, called) = within(arguments, hooks, race);
-    result.ok_or(called)
+    match within(arguments, hooks, race) {
+        (Some((result, unfaithful)), called) => Ok(Raced { result, notes: called.notes, unfaithful }),
+        (None, called) => Err(called),
+    }
 }
 
 /// The results of the scenario files that `flowstart run` runs with these arguments
@@ -168,7 +186,7 @@ mod tests {
     #[test]
     fn a_race_is_the_race_of_the_command_line() {
         let words = words("compare -C cubic,reno -n 30kB --capacity 10Mbit/s --json --no-report");
-        let result = compare(&words, Hooks::default()).unwrap();
+        let result = compare(&words, Hooks::default()).unwrap().result;
         let printed = call(&words, Hooks::default()).output;
         assert_eq!(format!("{:#}\n", result.to_json()).into_bytes(), printed);
     }
@@ -177,7 +195,7 @@ mod tests {
     fn a_race_that_is_stopped_says_so() {
         let hooks = Hooks::default();
         hooks.cancel.cancel();
-        let result = compare(&words("compare -C cubic"), hooks.clone()).unwrap();
+        let result = compare(&words("compare -C cubic"), hooks.clone()).unwrap().result;
         assert!(!result.complete);
         assert_eq!(call(&words("compare -C cubic --json"), hooks).status, 130);
     }
