@@ -12,8 +12,13 @@ mod explain;
 mod frontier;
 #[path = "command_line/kernel.rs"]
 mod kernel;
+#[path = "command_line/race.rs"]
+mod race;
 #[path = "command_line/run.rs"]
 mod run;
+#[cfg(unix)]
+#[path = "command_line/unix.rs"]
+mod unix;
 
 /// The program in a folder of its own, so that it may write there.
 fn flowstart(folder: &Path) -> Command {
@@ -200,45 +205,6 @@ fn bad_input_is_refused_in_one_sentence_with_status_2() {
 }
 
 #[test]
-fn a_race_writes_its_folder_and_names_seed_parameters_and_report_last() {
-    let folder = empty();
-    let text = output(folder.path(), &short(&[]));
-    let last: Vec<&str> = text.trim_end().lines().rev().take(3).collect();
-    assert_eq!(last[0], "report: flowstart-report/report.html");
-    assert_eq!(last[1], "parameters: flowstart-report/parameters.json");
-    assert!(last[2].starts_with("seed 1, race "), "{}", last[2]);
-    assert!(text.contains("No randomness in this scenario: one run is enough."), "{text}");
-    assert_eq!(files(folder.path()), ["flowstart-report"]);
-    let report = folder.path().join("flowstart-report");
-    assert_eq!(
-        files(&report),
-        ["parameters.json", "report.html", "result.json", "runs.csv", "scenarios", "series.csv", "summary.csv"]
-    );
-    let page = std::fs::read_to_string(report.join("report.html")).expect("the report");
-    assert!(page.contains("flowstart compare -C cubic,paced_chirping"), "the command stands in the report");
-    assert!(page.len() < 2_000_000, "{} bytes", page.len());
-    // What was raced can be run again by hand.
-    let scenario = report.join("scenarios/hystart+cubic.toml");
-    let rerun = output(folder.path(), &["run", &scenario.to_string_lossy()]);
-    assert!(rerun.contains("hystart+cubic") && rerun.contains("ack train"), "{rerun}");
-}
-
-#[test]
-fn the_same_race_writes_the_same_bytes_with_any_number_of_threads() {
-    let folder = empty();
-    let results: Vec<Vec<u8>> = ["1", "3"]
-        .iter()
-        .map(|threads| {
-            let mut arguments = short(&["--background", "cubic", "--runs", "2", "-o", "result.json"]);
-            arguments.extend(["--threads", threads]);
-            output(folder.path(), &arguments);
-            std::fs::read(folder.path().join("result.json")).expect("the result")
-        })
-        .collect();
-    assert!(results[0] == results[1]);
-}
-
-#[test]
 fn json_on_standard_output_is_one_document_and_nothing_else() {
     let folder = empty();
     let document: serde_json::Value = serde_json::from_str(&output(folder.path(), &short(&["--json"]))).expect("JSON");
@@ -260,16 +226,6 @@ fn files_are_written_in_the_format_of_their_ending_and_nowhere_else() {
     let csv = std::fs::read_to_string(folder.path().join("a.csv")).expect("CSV");
     assert!(csv.starts_with("contestant,queue,exit_reason,exit_ms,"), "{csv}");
     assert_eq!(csv.lines().count(), 3);
-}
-
-#[test]
-fn captures_of_a_race_open_as_pcapng() {
-    let folder = empty();
-    output(folder.path(), &short(&["--no-report", "--pcap", "packets"]));
-    let packets = folder.path().join("packets");
-    assert_eq!(files(&packets), ["hystart+cubic-bottleneck.pcapng", "paced_chirping+dctcp-bottleneck.pcapng"]);
-    let bytes = std::fs::read(packets.join("hystart+cubic-bottleneck.pcapng")).expect("the capture");
-    assert_eq!(bytes[..4], [0x0a, 0x0d, 0x0d, 0x0a], "a section header block begins it");
 }
 
 #[test]
@@ -383,135 +339,6 @@ fn lists_and_the_doctor_speak_json() {
     assert!(output(folder.path(), &["completions", "bash"]).contains("complete"));
 }
 
-#[cfg(unix)]
-mod unix {
-    use std::io::{BufRead, BufReader, Read};
-    use std::os::unix::process::ExitStatusExt;
-    use std::process::{Command, Stdio};
-    use std::time::{Duration, Instant};
-
-    use super::*;
-
-    fn program() -> Command {
-        Command::new(assert_cmd::cargo::cargo_bin!("flowstart"))
-    }
-
-    #[test]
-    fn a_page_of_an_interrupted_run_says_how_many_runs_it_has() {
-        let folder = empty();
-        let scenario =
-            "duration = \"1 s\"\n[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\nloss = \"1 %\"\n[[flow]]\n";
-        std::fs::write(folder.path().join("x.toml"), scenario).expect("written");
-        let arguments = ["run", "x.toml", "--runs", "1000000", "--threads", "1", "-o", "x.html"];
-        let mut child =
-            program().current_dir(folder.path()).args(arguments).stdout(Stdio::null()).spawn().expect("started");
-        std::thread::sleep(Duration::from_secs(2));
-        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill").success());
-        assert_eq!(child.wait().expect("ended").code(), Some(130));
-        let page = std::fs::read_to_string(folder.path().join("x.html")).expect("the page");
-        assert!(page.contains(" of 1000000 runs were finished."), "{page}");
-    }
-
-    #[test]
-    fn after_ctrl_c_what_was_finished_is_kept_and_readable_and_the_status_is_130() {
-        let folder = empty();
-        let mut child = program()
-            .current_dir(folder.path())
-            .args([
-                "compare",
-                "-C",
-                "cubic",
-                "--background",
-                "cubic",
-                "--size",
-                "100kB",
-                "--runs",
-                "100000",
-                "--threads",
-                "2",
-            ])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("started");
-        std::thread::sleep(Duration::from_secs(2));
-        let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
-        assert!(killed.success());
-        let asked = Instant::now();
-        let (mut text, mut complaint) = (String::new(), String::new());
-        child.stdout.take().expect("piped").read_to_string(&mut text).expect("UTF-8");
-        child.stderr.take().expect("piped").read_to_string(&mut complaint).expect("UTF-8");
-        let status = child.wait().expect("ended");
-        assert_eq!(status.code(), Some(130), "{status} {:?} {complaint}", status.signal());
-        assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
-        assert!(text.contains("Interrupted: "), "{text}");
-        let said: Vec<&str> = complaint.lines().collect();
-        assert!(said[0].contains("runs: 100000") && said[0].contains(" on 2 threads"), "an estimate: {complaint}");
-        assert_eq!(said.last(), Some(&"interrupted; what was finished is kept"));
-        let report = folder.path().join("flowstart-report");
-        assert!(files(&report).iter().all(|name| !name.starts_with('.')), "nothing half-written");
-        let result = std::fs::read_to_string(report.join("result.json")).expect("the result");
-        let document: serde_json::Value = serde_json::from_str(&result).expect("JSON");
-        assert_eq!(document["complete"], false);
-        let runs = document["contestants"][0]["runs"].as_array().expect("runs").len();
-        assert!(runs >= 1, "something was finished in two seconds");
-    }
-
-    /// Empty tables took the place of an earlier race's.
-    #[test]
-    fn ctrl_c_before_anything_was_finished_leaves_earlier_results_as_they_are() {
-        let folder = empty();
-        let race = |arguments: &[&str]| {
-            let mut command = program();
-            command.current_dir(folder.path()).args(["compare", "-C", "cubic", "--threads", "1"]).args(arguments);
-            command.stdout(Stdio::null()).stderr(Stdio::piped());
-            command
-        };
-        assert!(race(&["-n", "10kB"]).status().expect("run").success());
-        let result = || std::fs::read(folder.path().join("flowstart-report/result.json")).expect("the result");
-        let earlier = result();
-        // Minutes of one core each.
-        let long = ["--capacity", "10Gbit/s", "--rtt", "100ms", "-n", "100GB", "-t", "20s"];
-        let mut child = race(&long).spawn().expect("started");
-        std::thread::sleep(Duration::from_millis(500));
-        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill").success());
-        let mut complaint = String::new();
-        child.stderr.take().expect("piped").read_to_string(&mut complaint).expect("UTF-8");
-        assert_eq!(child.wait().expect("ended").code(), Some(130), "{complaint}");
-        assert_eq!(complaint.lines().last(), Some("interrupted before anything was finished"), "{complaint}");
-        assert_eq!(result(), earlier);
-    }
-
-    #[test]
-    fn a_closed_pipe_ends_the_program_quietly() {
-        let folder = empty();
-        let mut child = program()
-            .current_dir(folder.path())
-            .args(["scenario", "schema"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("started");
-        let mut line = String::new();
-        {
-            let mut reader = BufReader::with_capacity(16, child.stdout.take().expect("piped"));
-            reader.read_line(&mut line).expect("a line");
-        }
-        let mut complaint = String::new();
-        child.stderr.take().expect("piped").read_to_string(&mut complaint).expect("UTF-8");
-        assert!(child.wait().expect("ended").success());
-        assert_eq!(complaint, "");
-    }
-
-    #[test]
-    fn a_folder_that_cannot_be_written_is_refused_before_the_race() {
-        let folder = empty();
-        let message = refusal(folder.path(), &["compare", "--out", "/proc/flowstart"]);
-        assert!(message.starts_with("error: cannot create /proc/flowstart"), "{message}");
-        assert_eq!(message.trim_end().lines().count(), 1);
-    }
-}
-
 #[test]
 fn every_command_with_results_writes_a_page_a_text_and_a_named_figure() {
     let folder = empty();
@@ -545,50 +372,6 @@ fn every_command_with_results_writes_a_page_a_text_and_a_named_figure() {
     assert!(two.contains("give one file"), "{two}");
     let unknown = refusal(folder.path(), &["run", &scenario, "-o", "x.pdf"]);
     assert!(unknown.contains("known are .html, .md, .svg"), "{unknown}");
-}
-
-#[test]
-fn a_second_race_leaves_no_scenario_of_the_first() {
-    let folder = empty();
-    output(folder.path(), &["compare", "-C", "reno", "-n", "100kB", "--out", "r"]);
-    output(folder.path(), &["compare", "-C", "cubic", "-n", "100kB", "--out", "r"]);
-    assert_eq!(files(&folder.path().join("r/scenarios")), ["hystart+cubic.toml"]);
-}
-
-#[test]
-fn a_race_removes_nothing_that_no_race_wrote() {
-    let folder = empty();
-    let scenarios = folder.path().join("scenarios");
-    std::fs::create_dir(&scenarios).unwrap();
-    std::fs::write(scenarios.join("mine.toml"), "title = 'mine'").unwrap();
-    output(folder.path(), &["compare", "-C", "reno", "-n", "100kB", "--out", "."]);
-    output(folder.path(), &["compare", "-C", "cubic", "-n", "100kB", "--out", "."]);
-    assert_eq!(files(&scenarios), ["hystart+cubic.toml", "mine.toml"]);
-    assert_eq!(std::fs::read_to_string(scenarios.join("mine.toml")).unwrap(), "title = 'mine'");
-}
-
-#[cfg(unix)]
-#[test]
-fn a_race_removes_nothing_through_a_link() {
-    let folder = empty();
-    let (other, results) = (folder.path().join("other"), folder.path().join("r"));
-    output(folder.path(), &["compare", "-C", "reno", "-n", "100kB", "--out", "r"]);
-    std::fs::rename(results.join("scenarios"), &other).unwrap();
-    std::os::unix::fs::symlink(&other, results.join("scenarios")).unwrap();
-    output(folder.path(), &["compare", "-C", "cubic", "-n", "100kB", "--out", "r"]);
-    assert_eq!(files(&other), ["hystart+cubic.toml", "slow_start+reno.toml"]);
-}
-
-#[test]
-fn beside_flows_that_answer_no_marks_nobody_starves_behind_marks() {
-    let folder = empty();
-    let arguments = ["-C", "paced_chirping", "--background", "cubic", "--runs", "1", "-n", "100kB", "--no-report"];
-    let all: Vec<&str> = std::iter::once("compare").chain(arguments).collect();
-    let assert = flowstart(folder.path()).args(&all).assert().success();
-    let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
-    assert!(said.contains("paced_chirping+dctcp over drop_tail"), "{said}");
-    let text = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
-    assert!(text.contains("drop_tail 1 BDP") && !text.contains("step_mark 1 ms"), "{text}");
 }
 
 #[test]

@@ -81,6 +81,7 @@ mod draw;
 mod flow;
 mod lane;
 mod ledger;
+mod link;
 mod network;
 mod observer;
 mod outcome;

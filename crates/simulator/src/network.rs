@@ -2,118 +2,16 @@
 //! acts next.
 
 use flowstart_network::packet::Body;
-use flowstart_network::{
-    Dequeue, Frame, Hosts, LinkConfig, Loss, Medium, Packet, Passage, Queue, QuickStartHop, Rcp, Served, Transmitter,
-    Variation, Wifi,
-};
-use flowstart_quick_start::router::RouterCounts;
-use flowstart_random::Purpose;
-use flowstart_units::{Bytes, Span, Time};
+use flowstart_network::{Dequeue, Frame, Hosts, Packet, Passage, Queue, Served};
+use flowstart_units::{Span, Time};
 
 use crate::lane::{Lane, Target};
 use crate::ledger::Ledger;
-use crate::requests::Requests;
+use crate::link::{Extras, Link};
 use crate::route::{Direction, First, Hop, LaneId, Route, Routes};
 use crate::slots::{Slot, Slots};
 use crate::tournament::Tournament;
 use crate::{ConfigError, FlowId, LinkId, LinkOutcome, Observer, Place, SimulationConfig};
-
-/// A link in operation.
-#[derive(Debug)]
-struct Link {
-    queue: Queue<Packet>,
-    transmitter: Transmitter,
-    loss: Loss,
-    marking: Loss,
-    /// What only some links have; one question per packet for all of it.
-    extras: Option<Box<Extras>>,
-    overhead: u32,
-    /// Something stands before the queue: a middlebox that drops packets with options, a policer,
-    /// or a router that counts what arrives.
-    guarded: bool,
-    /// When the transmitter is free again; [`Time::NEVER`] if the medium serves the queue itself.
-    free: Time,
-    /// `2 * route + direction` to lane.
-    hops: Vec<Hop>,
-    packets: u64,
-    bytes: u64,
-    dropped: u64,
-    lost: u64,
-    marked: u64,
-    max_sojourn: Span,
-    total_sojourn: Span,
-    busy: Span,
-}
-
-impl Link {
-    fn requests(&self) -> Option<&Requests> {
-        self.extras.as_ref()?.requests.as_ref()
-    }
-
-    fn wifi(&self) -> Option<&Wifi<Packet>> {
-        self.extras.as_ref()?.medium.as_ref()?.wifi.as_ref()
-    }
-
-    /// Packets in the queue and in the medium.
-    fn stored(&self) -> u64 {
-        self.queue.packets() + self.wifi().map_or(0, Wifi::stored)
-    }
-
-    /// False if what stands before the queue lets a packet not pass.
-    #[inline(never)]
-    fn admits(&mut self, now: Time, packet: &Packet) -> bool {
-        let bytes = packet.bytes() + self.overhead;
-        let queued = self.queue.bytes();
-        let Some(extras) = &mut self.extras else { return true };
-        if let Some(rcp) = &mut extras.rcp {
-            let rtt = if let Body::Segment(segment) = &packet.body { segment.quick_start.rtt() } else { None };
-            rcp.arrived(now, bytes, rtt, queued);
-        }
-        let dropped = extras.drops_options && carries_option(packet);
-        !dropped && extras.medium.as_mut().is_none_or(|medium| medium.admits(now, bytes))
-    }
-}
-
-/// What only some links have.
-#[derive(Debug)]
-struct Extras {
-    medium: Option<Medium<Packet>>,
-    variation: Option<Variation>,
-    /// A middlebox drops packets with options.
-    drops_options: bool,
-    /// What becomes of Quick-Start options, if anybody sends any.
-    requests: Option<Requests>,
-    /// The router tells its rate, if anybody asks for it.
-    rcp: Option<Box<Rcp>>,
-}
-
-impl Extras {
-    /// A packet leaves a queue that still has `queued` bytes: what it asks for is decided on.
-    #[inline(never)]
-    fn look(&mut self, now: Time, packet: &mut Packet, queued: u64) {
-        if let Some(requests) = &mut self.requests {
-            if let Some(rcp) = &mut self.rcp
-                && let Body::Segment(segment) = &mut packet.body
-                && segment.quick_start.asks_for_share()
-            {
-                segment.quick_start.pass_sharing(rcp.share(now, queued));
-                // What looks at Quick-Start alone counts it, and would say that it knows no shares.
-                let mut copy = *packet;
-                return requests.look(now, &mut copy);
-            }
-            requests.look(now, packet);
-        }
-    }
-
-    fn new(config: &LinkConfig, [jitter, medium]: [u64; 2], requests: Option<Requests>) -> Option<Box<Self>> {
-        let variation = Variation::new(config, jitter);
-        let medium = Medium::new(config, medium);
-        let drops_options = config.quick_start == QuickStartHop::DropsOptions;
-        let needed = variation.is_some() || medium.is_some() || requests.is_some() || drops_options;
-        let rcp = config.rcp.as_ref().filter(|_| requests.is_some()).map(|rcp| Box::new(Rcp::new(rcp)));
-        needed.then(|| Box::new(Self { medium, variation, drops_options, requests, rcp }))
-    }
-}
 
 /// What the network needs to remember of each flow.
 #[derive(Debug)]
@@ -141,11 +39,6 @@ fn direction(packet: &Packet) -> Direction {
     if matches!(packet.body, Body::Ack(_)) { Direction::Reverse } else { Direction::Forward }
 }
 
-/// True if a packet carries a Quick-Start option of IP.
-fn carries_option(packet: &Packet) -> bool {
-    matches!(&packet.body, Body::Segment(segment) if !segment.quick_start.is_none())
-}
-
 impl Network {
     /// Builds the links. The schedule has room for everybody in `slots` and for the lanes of
     /// `routes`.
@@ -157,38 +50,7 @@ impl Network {
             .iter()
             .zip(hops)
             .enumerate()
-            .map(|(index, (link, hops))| {
-                let seed = |purpose: Purpose| purpose.seed(config.seed, config.run, index as u64);
-                let serves_itself = link.medium.wifi.is_some();
-                Link {
-                    queue: Queue::new(&link.queue, seed(Purpose::Queue)),
-                    transmitter: Transmitter::new(&link.wire_rate()),
-                    loss: Loss::new(&link.loss, seed(Purpose::Loss)),
-                    marking: Loss::new(&link.marking, seed(Purpose::Marking)),
-                    extras: Extras::new(
-                        link,
-                        [seed(Purpose::Jitter), seed(Purpose::Medium)],
-                        asks.then(|| {
-                            let nonces = || Purpose::Nonce.stream(config.seed, config.run, index as u64);
-                            Requests::new(&link.quick_start, nonces)
-                        }),
-                    ),
-                    overhead: link.overhead,
-                    guarded: link.quick_start == QuickStartHop::DropsOptions
-                        || link.medium.policer.is_some()
-                        || (asks && link.rcp.is_some()),
-                    free: if serves_itself { Time::NEVER } else { Time::ZERO },
-                    hops,
-                    packets: 0,
-                    bytes: 0,
-                    dropped: 0,
-                    lost: 0,
-                    marked: 0,
-                    max_sojourn: Span::ZERO,
-                    total_sojourn: Span::ZERO,
-                    busy: Span::ZERO,
-                }
-            })
+            .map(|(index, (link, hops))| Link::new(link, (config.seed, config.run, index as u64), hops, asks))
             .collect();
         let schedule = Tournament::new(slots.count(lanes.len()));
         let hosting = |link: &LinkId| config.links[*link].queue.asks_for_hosts();
@@ -506,20 +368,6 @@ impl Network {
 
     /// What the links did.
     pub(crate) fn outcome(&self) -> Vec<LinkOutcome> {
-        self.links
-            .iter()
-            .map(|link| LinkOutcome {
-                packets: link.packets,
-                bytes: Bytes::new(link.bytes),
-                dropped: link.dropped,
-                lost: link.lost,
-                marked: link.marked,
-                max_sojourn: link.max_sojourn,
-                total_sojourn: link.total_sojourn,
-                busy: link.busy,
-                quick_start: link.requests().map_or_else(RouterCounts::default, Requests::counts),
-                stored: link.stored(),
-            })
-            .collect()
+        self.links.iter().map(Link::outcome).collect()
     }
 }

@@ -1,0 +1,96 @@
+//! What a race writes and leaves alone.
+
+use super::*;
+
+#[test]
+fn a_race_writes_its_folder_and_names_seed_parameters_and_report_last() {
+    let folder = empty();
+    let text = output(folder.path(), &short(&[]));
+    let last: Vec<&str> = text.trim_end().lines().rev().take(3).collect();
+    assert_eq!(last[0], "report: flowstart-report/report.html");
+    assert_eq!(last[1], "parameters: flowstart-report/parameters.json");
+    assert!(last[2].starts_with("seed 1, race "), "{}", last[2]);
+    assert!(text.contains("No randomness in this scenario: one run is enough."), "{text}");
+    assert_eq!(files(folder.path()), ["flowstart-report"]);
+    let report = folder.path().join("flowstart-report");
+    assert_eq!(
+        files(&report),
+        ["parameters.json", "report.html", "result.json", "runs.csv", "scenarios", "series.csv", "summary.csv"]
+    );
+    let page = std::fs::read_to_string(report.join("report.html")).expect("the report");
+    assert!(page.contains("flowstart compare -C cubic,paced_chirping"), "the command stands in the report");
+    assert!(page.len() < 2_000_000, "{} bytes", page.len());
+    // What was raced can be run again by hand.
+    let scenario = report.join("scenarios/hystart+cubic.toml");
+    let rerun = output(folder.path(), &["run", &scenario.to_string_lossy()]);
+    assert!(rerun.contains("hystart+cubic") && rerun.contains("ack train"), "{rerun}");
+}
+
+#[test]
+fn the_same_race_writes_the_same_bytes_with_any_number_of_threads() {
+    let folder = empty();
+    let results: Vec<Vec<u8>> = ["1", "3"]
+        .iter()
+        .map(|threads| {
+            let mut arguments = short(&["--background", "cubic", "--runs", "2", "-o", "result.json"]);
+            arguments.extend(["--threads", threads]);
+            output(folder.path(), &arguments);
+            std::fs::read(folder.path().join("result.json")).expect("the result")
+        })
+        .collect();
+    assert!(results[0] == results[1]);
+}
+
+#[test]
+fn captures_of_a_race_open_as_pcapng() {
+    let folder = empty();
+    output(folder.path(), &short(&["--no-report", "--pcap", "packets"]));
+    let packets = folder.path().join("packets");
+    assert_eq!(files(&packets), ["hystart+cubic-bottleneck.pcapng", "paced_chirping+dctcp-bottleneck.pcapng"]);
+    let bytes = std::fs::read(packets.join("hystart+cubic-bottleneck.pcapng")).expect("the capture");
+    assert_eq!(bytes[..4], [0x0a, 0x0d, 0x0d, 0x0a], "a section header block begins it");
+}
+
+#[test]
+fn a_second_race_leaves_no_scenario_of_the_first() {
+    let folder = empty();
+    output(folder.path(), &["compare", "-C", "reno", "-n", "100kB", "--out", "r"]);
+    output(folder.path(), &["compare", "-C", "cubic", "-n", "100kB", "--out", "r"]);
+    assert_eq!(files(&folder.path().join("r/scenarios")), ["hystart+cubic.toml"]);
+}
+
+#[test]
+fn a_race_removes_nothing_that_no_race_wrote() {
+    let folder = empty();
+    let scenarios = folder.path().join("scenarios");
+    std::fs::create_dir(&scenarios).unwrap();
+    std::fs::write(scenarios.join("mine.toml"), "title = 'mine'").unwrap();
+    output(folder.path(), &["compare", "-C", "reno", "-n", "100kB", "--out", "."]);
+    output(folder.path(), &["compare", "-C", "cubic", "-n", "100kB", "--out", "."]);
+    assert_eq!(files(&scenarios), ["hystart+cubic.toml", "mine.toml"]);
+    assert_eq!(std::fs::read_to_string(scenarios.join("mine.toml")).unwrap(), "title = 'mine'");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_race_removes_nothing_through_a_link() {
+    let folder = empty();
+    let (other, results) = (folder.path().join("other"), folder.path().join("r"));
+    output(folder.path(), &["compare", "-C", "reno", "-n", "100kB", "--out", "r"]);
+    std::fs::rename(results.join("scenarios"), &other).unwrap();
+    std::os::unix::fs::symlink(&other, results.join("scenarios")).unwrap();
+    output(folder.path(), &["compare", "-C", "cubic", "-n", "100kB", "--out", "r"]);
+    assert_eq!(files(&other), ["hystart+cubic.toml", "slow_start+reno.toml"]);
+}
+
+#[test]
+fn beside_flows_that_answer_no_marks_nobody_starves_behind_marks() {
+    let folder = empty();
+    let arguments = ["-C", "paced_chirping", "--background", "cubic", "--runs", "1", "-n", "100kB", "--no-report"];
+    let all: Vec<&str> = std::iter::once("compare").chain(arguments).collect();
+    let assert = flowstart(folder.path()).args(&all).assert().success();
+    let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    assert!(said.contains("paced_chirping+dctcp over drop_tail"), "{said}");
+    let text = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
+    assert!(text.contains("drop_tail 1 BDP") && !text.contains("step_mark 1 ms"), "{text}");
+}

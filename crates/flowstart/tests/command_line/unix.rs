@@ -1,0 +1,126 @@
+//! Signals, pipes and limits, as only Unix has them.
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::*;
+
+fn program() -> Command {
+    Command::new(assert_cmd::cargo::cargo_bin!("flowstart"))
+}
+
+#[test]
+fn a_page_of_an_interrupted_run_says_how_many_runs_it_has() {
+    let folder = empty();
+    let scenario = "duration = \"1 s\"\n[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\nloss = \"1 %\"\n[[flow]]\n";
+    std::fs::write(folder.path().join("x.toml"), scenario).expect("written");
+    let arguments = ["run", "x.toml", "--runs", "1000000", "--threads", "1", "-o", "x.html"];
+    let mut child =
+        program().current_dir(folder.path()).args(arguments).stdout(Stdio::null()).spawn().expect("started");
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill").success());
+    assert_eq!(child.wait().expect("ended").code(), Some(130));
+    let page = std::fs::read_to_string(folder.path().join("x.html")).expect("the page");
+    assert!(page.contains(" of 1000000 runs were finished."), "{page}");
+}
+
+#[test]
+fn after_ctrl_c_what_was_finished_is_kept_and_readable_and_the_status_is_130() {
+    let folder = empty();
+    let mut child = program()
+        .current_dir(folder.path())
+        .args([
+            "compare",
+            "-C",
+            "cubic",
+            "--background",
+            "cubic",
+            "--size",
+            "100kB",
+            "--runs",
+            "100000",
+            "--threads",
+            "2",
+        ])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("started");
+    std::thread::sleep(Duration::from_secs(2));
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
+    assert!(killed.success());
+    let asked = Instant::now();
+    let (mut text, mut complaint) = (String::new(), String::new());
+    child.stdout.take().expect("piped").read_to_string(&mut text).expect("UTF-8");
+    child.stderr.take().expect("piped").read_to_string(&mut complaint).expect("UTF-8");
+    let status = child.wait().expect("ended");
+    assert_eq!(status.code(), Some(130), "{status} {:?} {complaint}", status.signal());
+    assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
+    assert!(text.contains("Interrupted: "), "{text}");
+    let said: Vec<&str> = complaint.lines().collect();
+    assert!(said[0].contains("runs: 100000") && said[0].contains(" on 2 threads"), "an estimate: {complaint}");
+    assert_eq!(said.last(), Some(&"interrupted; what was finished is kept"));
+    let report = folder.path().join("flowstart-report");
+    assert!(files(&report).iter().all(|name| !name.starts_with('.')), "nothing half-written");
+    let result = std::fs::read_to_string(report.join("result.json")).expect("the result");
+    let document: serde_json::Value = serde_json::from_str(&result).expect("JSON");
+    assert_eq!(document["complete"], false);
+    let runs = document["contestants"][0]["runs"].as_array().expect("runs").len();
+    assert!(runs >= 1, "something was finished in two seconds");
+}
+
+/// Empty tables took the place of an earlier race's.
+#[test]
+fn ctrl_c_before_anything_was_finished_leaves_earlier_results_as_they_are() {
+    let folder = empty();
+    let race = |arguments: &[&str]| {
+        let mut command = program();
+        command.current_dir(folder.path()).args(["compare", "-C", "cubic", "--threads", "1"]).args(arguments);
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        command
+    };
+    assert!(race(&["-n", "10kB"]).status().expect("run").success());
+    let result = || std::fs::read(folder.path().join("flowstart-report/result.json")).expect("the result");
+    let earlier = result();
+    // Minutes of one core each.
+    let long = ["--capacity", "10Gbit/s", "--rtt", "100ms", "-n", "100GB", "-t", "20s"];
+    let mut child = race(&long).spawn().expect("started");
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill").success());
+    let mut complaint = String::new();
+    child.stderr.take().expect("piped").read_to_string(&mut complaint).expect("UTF-8");
+    assert_eq!(child.wait().expect("ended").code(), Some(130), "{complaint}");
+    assert_eq!(complaint.lines().last(), Some("interrupted before anything was finished"), "{complaint}");
+    assert_eq!(result(), earlier);
+}
+
+#[test]
+fn a_closed_pipe_ends_the_program_quietly() {
+    let folder = empty();
+    let mut child = program()
+        .current_dir(folder.path())
+        .args(["scenario", "schema"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("started");
+    let mut line = String::new();
+    {
+        let mut reader = BufReader::with_capacity(16, child.stdout.take().expect("piped"));
+        reader.read_line(&mut line).expect("a line");
+    }
+    let mut complaint = String::new();
+    child.stderr.take().expect("piped").read_to_string(&mut complaint).expect("UTF-8");
+    assert!(child.wait().expect("ended").success());
+    assert_eq!(complaint, "");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_refused_before_the_race() {
+    let folder = empty();
+    let message = refusal(folder.path(), &["compare", "--out", "/proc/flowstart"]);
+    assert!(message.starts_with("error: cannot create /proc/flowstart"), "{message}");
+    assert_eq!(message.trim_end().lines().count(), 1);
+}
