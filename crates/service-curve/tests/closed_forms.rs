@@ -84,9 +84,6 @@ fn a_rate_above_the_capacity_is_too_high_once_it_has_grown_for_long_and_undecide
             assert_eq!(found.verdict, ProbeVerdict::NonStationary, "{server:?} {seed}");
             // Of what is offered a sixth stays behind, of which the first block has seen nothing.
             assert!((found.arrived() - 1.0 / 1.2).abs() < 0.06, "{server:?} {seed}: {}", found.arrived());
-            // As soon as it was watched for 600 s, until its last message was read.
-            let read = found.measured + found.delays.upper_quantile(Probability::ZERO).unwrap();
-            assert!((595.0..620.0).contains(&read.as_secs_f64()), "{server:?} {seed}: {read}");
             let short = probe(server, 1.2, 100.0, &few(), seed).verdict;
             assert!(matches!(short, ProbeVerdict::Undecided(_)), "{server:?} {seed}: {short:?}");
         }

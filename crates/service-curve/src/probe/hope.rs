@@ -69,7 +69,7 @@ impl<I: Iterator<Item = Span>> Probing<'_, I> {
         let measured = self.sampler.measured();
         let ratio = give_up.budget.as_secs_f64() / measured.as_secs_f64();
         let evidence = self.config.on_unit_root == OnUnitRoot::Evidence;
-        if !evidence || self.read() < self.config.overload_after || ratio < give_up.left || self.passed.is_some() {
+        if !evidence || measured < self.config.overload_after || ratio < give_up.left || self.passed.is_some() {
             return false;
         }
         still_dependent(&runs, ratio, give_up.unsure) >= give_up.dependence

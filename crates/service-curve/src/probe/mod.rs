@@ -151,7 +151,7 @@ pub fn probe_rate(
     }
     let sampler = Sampler::new(rate, delays.into_iter(), config)?;
     let kept = Kept { samples: Vec::with_capacity(config.samples), thinning: 1, first: 0 };
-    Ok(Probing { rate, config, sampler, kept, tests: Tests::default(), passed: None, looked: false }.run())
+    Ok(Probing { rate, config, sampler, kept, tests: Tests::default(), passed: None }.run())
 }
 
 /// Every so-many-th sample of those taken.
@@ -172,18 +172,6 @@ struct Probing<'a, I> {
     tests: Tests,
     /// What would have been accepted if it had been watched for long enough.
     passed: Option<Passed>,
-    /// True once it was looked whether delays have grown for long enough, whatever comes next.
-    looked: bool,
-}
-
-/// Why no more samples are taken for now.
-enum Filled {
-    /// There are as many as are wanted.
-    Enough,
-    /// Growth has just become evidence.
-    Looked,
-    /// The train has ended.
-    Ended,
 }
 
 /// Samples that passed before the train had been watched for long enough.
@@ -198,12 +186,7 @@ struct Passed {
 impl<I: Iterator<Item = Span>> Probing<'_, I> {
     fn run(mut self) -> RateProbe {
         let mut phases = Phases::new(self.config);
-        loop {
-            match self.fill() {
-                Filled::Enough => {}
-                Filled::Looked if !self.is_over() => continue,
-                Filled::Looked | Filled::Ended => return self.ended(),
-            }
+        while self.fill() {
             let found = self.tests.test(&self.kept.samples, self.config);
             if let Some(verdict) = self.verdict(found) {
                 return self.probe(verdict);
@@ -222,36 +205,19 @@ impl<I: Iterator<Item = Span>> Probing<'_, I> {
             let from = usize::try_from(shift).unwrap_or(usize::MAX).min(self.kept.samples.len());
             self.kept.samples = crate::stats::every_nth(&self.kept.samples[from..], every);
         }
+        self.ended()
     }
 
-    /// Takes what is missing of N samples: exactly every thinning-th of all.
-    fn fill(&mut self) -> Filled {
-        while self.kept.samples.len() < self.config.samples {
-            if !self.looked && self.read() >= self.config.overload_after {
-                self.looked = true;
-                return Filled::Looked;
-            }
-            let Kept { samples, thinning, first } = &mut self.kept;
+    /// Takes what is missing of N samples: exactly every thinning-th of all. False if the train
+    /// ends before.
+    fn fill(&mut self) -> bool {
+        let Kept { samples, thinning, first } = &mut self.kept;
+        while samples.len() < self.config.samples {
             let wanted = thinning.saturating_mul(samples.len() as u64).saturating_add(*first).saturating_add(1);
-            let Some(delay) = self.sampler.take_up_to(wanted) else { return Filled::Ended };
+            let Some(delay) = self.sampler.take_up_to(wanted) else { return false };
             samples.push(delay);
         }
-        Filled::Enough
-    }
-
-    /// True if growth, or that the rest will not decide, is seen as soon as it counts: the next N
-    /// samples may be there at nearly twice that time. A train that is too high must say what it was
-    /// served, too, or it goes on.
-    fn is_over(&mut self) -> bool {
-        let (OnUnitRoot::Evidence, Some(kept)) = (self.config.on_unit_root, self.spread()) else { return false };
-        let before = self.tests.clone();
-        let found = self.tests.test(&kept.samples, self.config);
-        let too_high = found == Finding::UnitRoot && self.grows() && self.served().is_some();
-        let over = too_high || self.is_hopeless();
-        if !over {
-            self.tests = before;
-        }
-        over
+        true
     }
 
     /// The verdict, if there is one already.
@@ -295,33 +261,13 @@ impl<I: Iterator<Item = Span>> Probing<'_, I> {
         growth(self.sampler.trace.values(), self.config.overload_blocks)
     }
 
-    /// How long delays were watched, until the last sample was read: of twice the rate that is
-    /// served half is read in any time.
-    fn read(&self) -> Span {
-        self.sampler.measured() + self.sampler.trace.values().last().copied().unwrap_or_default()
-    }
-
-    /// What the train was served while it waited all the time.
-    fn served(&self) -> Option<Served> {
-        Served::of(self.sampler.trace.numbered(), self.sampler.gap(), self.config.packet.bits() as f64)
-    }
-
-    /// N samples spread over all that was taken, if there are so many.
-    fn spread(&self) -> Option<Kept> {
-        let trace = self.sampler.trace.values();
-        let every = trace.len() / self.config.samples;
-        (every > 0).then(|| Kept {
-            samples: trace.iter().step_by(every).take(self.config.samples).copied().collect(),
-            thinning: self.sampler.taken.div_ceil(trace.len() as u64).saturating_mul(every as u64),
-            first: 0,
-        })
-    }
-
-    /// True if delays are seen to grow for long enough.
+    /// True if delays are seen to grow. What counts is how long they were watched, until the last
+    /// sample was read: of twice the rate that is served half is read in any time.
     fn grows(&self) -> bool {
+        let read = self.sampler.measured() + self.sampler.trace.values().last().copied().unwrap_or_default();
         let least = self.config.drift.get() * self.sampler.measured().as_secs_f64();
         let evident = |growth: Growth| growth.p_value <= self.config.growth_level.get() && growth.seconds >= least;
-        self.read() >= self.config.overload_after && self.growth().is_some_and(evident)
+        read >= self.config.overload_after && self.growth().is_some_and(evident)
     }
 
     /// True if they do not even seem to.
@@ -372,11 +318,15 @@ impl<I: Iterator<Item = Span>> Probing<'_, I> {
         if self.config.on_unit_root != OnUnitRoot::Evidence {
             return self.exhausted(last);
         }
-        // What was taken after the last test counts, too.
+        // What was taken after the last test counts, too: N samples spread over all of it.
+        let trace = self.sampler.trace.values();
+        let every = trace.len() / self.config.samples;
         let mut found = last;
-        if let Some(kept) = self.spread() {
-            found = self.tests.test(&kept.samples, self.config);
-            self.kept = kept;
+        if every > 0 {
+            let samples: Vec<Span> = trace.iter().step_by(every).take(self.config.samples).copied().collect();
+            found = self.tests.test(&samples, self.config);
+            let thinning = self.sampler.taken.div_ceil(trace.len() as u64).saturating_mul(every as u64);
+            self.kept = Kept { samples, thinning, first: 0 };
         }
         match (found, self.passed.take()) {
             (Finding::Constant | Finding::Independent, _) => self.exhausted(found),
@@ -408,7 +358,6 @@ impl<I: Iterator<Item = Span>> Probing<'_, I> {
     }
 
     fn probe(self, verdict: ProbeVerdict) -> RateProbe {
-        let served = if verdict == ProbeVerdict::NonStationary { self.served() } else { None };
         let Self { rate, config, sampler, kept: Kept { mut samples, mut thinning, .. }, tests, .. } = self;
         let measured = sampler.measured();
         let mut effective = samples.len() as f64;
@@ -423,6 +372,9 @@ impl<I: Iterator<Item = Span>> Probing<'_, I> {
             samples = trace.to_vec();
             thinning = sampler.taken.div_ceil(trace.len().max(1) as u64);
         }
+        let served = (verdict == ProbeVerdict::NonStationary)
+            .then(|| Served::of(sampler.trace.numbered(), sampler.gap(), config.packet.bits() as f64))
+            .flatten();
         RateProbe {
             rate,
             verdict,
