@@ -14,6 +14,7 @@ mod bytes;
 mod parse;
 mod print;
 mod rate;
+mod ratio;
 #[cfg(feature = "serde")]
 mod serialize;
 mod time;

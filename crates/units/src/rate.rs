@@ -1,5 +1,6 @@
 //! Data rates.
 
+use crate::ratio::mul_div;
 use crate::time::NANOS_PER_SECOND;
 use crate::{Bytes, Span};
 
@@ -56,8 +57,7 @@ impl Rate {
         if span.as_nanos() == 0 {
             return Self::UNLIMITED;
         }
-        let wide = bytes.get() as u128 * 8 * NANOS_PER_SECOND as u128 / span.as_nanos() as u128;
-        Self(if wide > u64::MAX as u128 { u64::MAX } else { wide as u64 })
+        Self(mul_div(bytes.get(), 8 * NANOS_PER_SECOND, 0, span.as_nanos()))
     }
 
     /// How long `bytes` take at this rate, rounded to the nearest nanosecond, saturating.
@@ -71,9 +71,7 @@ impl Rate {
         if self.is_unlimited() {
             return Span::ZERO;
         }
-        let bits_nanos = bytes.get() as u128 * 8 * NANOS_PER_SECOND as u128;
-        let nanos = (bits_nanos + self.0 as u128 / 2) / self.0 as u128;
-        Span::from_nanos(if nanos > u64::MAX as u128 { u64::MAX } else { nanos as u64 })
+        Span::from_nanos(mul_div(bytes.get(), 8 * NANOS_PER_SECOND, self.0 / 2, self.0))
     }
 
     /// How many bytes pass in `span`, rounded down, saturating. [`Bytes::MAX`] at an unlimited
@@ -84,8 +82,7 @@ impl Rate {
         if self.is_unlimited() {
             return Bytes::MAX;
         }
-        let wide = self.0 as u128 * span.as_nanos() as u128 / (8 * NANOS_PER_SECOND as u128);
-        Bytes::new(if wide > u64::MAX as u128 { u64::MAX } else { wide as u64 })
+        Bytes::new(mul_div(self.0, span.as_nanos(), 0, 8 * NANOS_PER_SECOND))
     }
 
     /// `self` scaled by a float factor (a config value such as a gain), rounded to the nearest
@@ -104,7 +101,6 @@ impl Rate {
         if denominator == 0 {
             return Self::UNLIMITED;
         }
-        let wide = self.0 as u128 * numerator as u128 / denominator as u128;
-        Self(if wide > u64::MAX as u128 { u64::MAX } else { wide as u64 })
+        Self(mul_div(self.0, numerator, 0, denominator))
     }
 }

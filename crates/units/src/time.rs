@@ -2,6 +2,8 @@
 
 use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
+use crate::ratio::mul_div;
+
 /// Nanoseconds in a second.
 pub(crate) const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
@@ -154,8 +156,7 @@ impl Span {
         if denominator == 0 {
             return Self::MAX;
         }
-        let wide = self.0 as u128 * numerator as u128 / denominator as u128;
-        Self(if wide > u64::MAX as u128 { u64::MAX } else { wide as u64 })
+        Self(mul_div(self.0, numerator, 0, denominator))
     }
 
     /// `self` scaled by a float factor (a config value such as a gain), rounded to the nearest
