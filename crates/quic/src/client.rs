@@ -19,6 +19,7 @@ use crate::node::Node;
 use crate::sending::Sending;
 use crate::tap::Tap;
 use crate::tls::{self, Fingerprint};
+use crate::udp::plain;
 
 #[cfg(test)]
 mod tests;
@@ -102,6 +103,7 @@ impl Client {
         request: Request,
         ends: (ControllerConfig, Sink),
     ) -> Result<Self, Failed> {
+        let to = plain(to);
         let failed = |error: &dyn std::fmt::Display| Failed(format!("cannot connect to {to}: {error}"));
         let (mut endpoints, mut taps) = (Vec::new(), Vec::new());
         for number in 0..usize::from(request.connections.clamp(1, 2)) {
