@@ -31,6 +31,8 @@ const LONG: Path = Path { mbps: 20, rtt: Duration::from_millis(50), buffer: 1000
 /// A buffer of about a bandwidth-delay product.
 const SHORT: Path = Path { buffer: 85, ..LONG };
 const LOSSY: Path = Path { loss: 300, size: 20_000_000, ..LONG };
+/// Losses so frequent that windows have ten packets and less.
+const SMALL: Path = Path { loss: 40, size: 3_000_000, ..LONG };
 /// So fast that the transfer is over before a start is.
 const FAST: Path = Path { mbps: 500, buffer: 5000, size: 2_000_000, ..LONG };
 
@@ -467,6 +469,25 @@ fn flows_that_are_faster_in_the_simulator_are_faster_in_noq() {
         let took = took(noq::transfer, start);
         assert!(took < most * standard, "{start}: {took} {standard}");
     }
+}
+
+/// A window of so many packets lets so many leave, which is much of a small one.
+#[test]
+fn small_windows_take_as_long_as_in_the_simulator() {
+    for avoidance in ["reno", "cubic"] {
+        #[cfg(feature = "quinn")]
+        small(quinn::transfer, avoidance);
+        #[cfg(feature = "noq")]
+        small(noq::transfer, avoidance);
+    }
+}
+
+fn small(run: Run, avoidance: &str) {
+    let simulated = simulated(SMALL, config("slow_start", avoidance, SMALL));
+    let done = run(SMALL, config("slow_start", avoidance, SMALL));
+    let ratio = done.took.as_secs_f64() / simulated.as_secs_f64();
+    println!("slow_start+{avoidance}, small windows {ratio:.3} of {simulated:?}; {done:?}");
+    assert!((0.85..=1.15).contains(&ratio), "{avoidance}: {ratio} {done:?}");
 }
 
 /// The MTU is found while the transfer runs, in steps, and what is counted in packets follows.

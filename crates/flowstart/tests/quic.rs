@@ -226,3 +226,39 @@ fn who_is_one_too_many_and_who_is_left_behind_are_told_why() {
     let left = said(first);
     assert!(left.contains("refuses: the server ends"), "{left}");
 }
+
+#[test]
+fn sizes_as_in_iperf3_and_a_log_of_nothing_is_said_to_be_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = folder.path().join("logs");
+    let server = Server::start(&[]);
+    let port = server.port.as_str();
+    for (size, bytes) in [("10K", 10_240), ("300", 300)] {
+        let (status, out, error) = run(&["fetch", "127.0.0.1", "-p", port, "-n", size, "--json"]);
+        assert_eq!(status, Some(0), "{error}");
+        let document: serde_json::Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(document["received"]["bytes"], bytes, "{size}");
+    }
+    let logs = logs.to_str().unwrap();
+    let (status, _, error) = run(&["fetch", "127.0.0.1", "-p", port, "-n", "10K", "--qlog", logs]);
+    assert!(status == Some(0) && error.contains("name --qlog at `serve`"), "{error}");
+    let (status, _, error) = run(&["fetch", "127.0.0.1", "-p", port, "-n", "10K", "-R", "--qlog", logs]);
+    assert!(status == Some(0) && !error.contains("--qlog"), "{error}");
+}
+
+#[test]
+fn a_file_that_the_server_gives_no_time_for_is_an_error_and_leaves_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = std::fs::File::create(folder.path().join("large")).unwrap();
+    whole.set_len(4_000_000_000).unwrap();
+    let server = Server::start(&["--root", folder.path().to_str().unwrap(), "--most-time", "200ms"]);
+    let port = server.port.as_str();
+    let out = folder.path().join("part");
+    let (status, text, error) =
+        run(&["fetch", "127.0.0.1", "-p", port, "--file", "large", "-o", out.to_str().unwrap(), "--json"]);
+    assert_eq!((status, text.as_str(), error.lines().count()), (Some(2), "", 1), "{error}");
+    assert!(error.contains("of 4000000000 bytes of the file") && error.contains("--most-time"), "{error}");
+    assert!(!out.exists() && std::fs::read_dir(folder.path()).unwrap().count() == 1);
+    let (status, _, error) = run(&["fetch", "127.0.0.1", "-p", port, "-n", "4GB"]);
+    assert!(status == Some(0) && error.contains("of 4000000000 bytes: the server has a limit"), "{error}");
+}

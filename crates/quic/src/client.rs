@@ -14,11 +14,14 @@ use crate::departures::{MessageDeparture, datagram_sample};
 use crate::endpoint::{Arrival, Endpoint, Limits, Outgoing};
 use crate::ledger::Ledger;
 use crate::memory::{Lesson, Observed};
-use crate::message::{Decoder, Direction, Message, NOT_UNDERSTOOD, Readings, Received, Report, Request, UNWANTED};
+use crate::message::{
+    Decoder, Direction, Message, NOT_UNDERSTOOD, Readings, Received, Report, Request, UNWANTED, harmless,
+};
 use crate::node::Node;
 use crate::sending::Sending;
 use crate::tap::Tap;
 use crate::tls::{self, Fingerprint};
+use crate::udp::plain;
 
 #[cfg(test)]
 mod tests;
@@ -102,6 +105,7 @@ impl Client {
         request: Request,
         ends: (ControllerConfig, Sink),
     ) -> Result<Self, Failed> {
+        let to = plain(to);
         let failed = |error: &dyn std::fmt::Display| Failed(format!("cannot connect to {to}: {error}"));
         let (mut endpoints, mut taps) = (Vec::new(), Vec::new());
         for number in 0..usize::from(request.connections.clamp(1, 2)) {
@@ -227,6 +231,14 @@ impl Client {
     pub fn outcome(self) -> Result<Transferred, Failed> {
         match (self.ended, self.report, self.received) {
             (Some((_, Err(failed))), _, _) => Err(failed),
+            // Nobody wants a part of a file without knowing.
+            (Some(_), Some(_), Some(received))
+                if self.request.file.is_some() && self.request.size.is_some_and(|size| received.bytes < size) =>
+            {
+                let (bytes, size) = (received.bytes, self.request.size.unwrap_or_default());
+                let why = "it has a limit for the time of a transfer (`flowstart serve --most-time`)";
+                Err(Failed(format!("{} sent {bytes} of {size} bytes of the file: {why}", self.to)))
+            }
             (Some(_), Some(report), Some(received)) => Ok(Transferred {
                 report,
                 received,
@@ -242,6 +254,8 @@ impl Client {
         if self.ended.is_some() {
             return;
         }
+        // Its words may be those of the other end.
+        let how = how.map_err(|failed| Failed(harmless(&failed.0)));
         let word = how.as_ref().err().map_or("", |failed| failed.0.as_str());
         for endpoint in &mut self.endpoints {
             if let Some(connection) = endpoint.connection(0) {

@@ -237,7 +237,13 @@ impl Receiving {
                 }),
                 Sink::File(file) => {
                     if let Err(error) = write_at(file, part, piece.offset) {
-                        self.fault = Some(format!("cannot write what arrives: {error}"));
+                        self.fault = Some(match error.kind() {
+                            std::io::ErrorKind::StorageFull => "cannot write what arrives: no space is left".to_owned(),
+                            std::io::ErrorKind::NotSeekable => {
+                                "cannot write what arrives: pieces come in any order, and this is a pipe".to_owned()
+                            }
+                            _ => format!("cannot write what arrives: {error}"),
+                        });
                         return;
                     }
                 }
@@ -292,6 +298,20 @@ mod tests {
         assert!(receiving.fault().is_none());
         receiving.take(Time::ZERO, 0, stream(0), &piece(500, 100), &mut |_| {});
         assert!(receiving.fault().is_some());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_cannot_be_written_is_said_in_words() {
+        let file = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut receiving = Receiving::new(Sink::File(file), 600);
+        receiving.take(Time::ZERO, 0, stream(0), &piece(0, 500), &mut |_| {});
+        assert_eq!(receiving.fault(), Some("cannot write what arrives: no space is left"));
+        let (_reader, pipe) = std::io::pipe().unwrap();
+        let pipe = std::fs::File::from(std::os::fd::OwnedFd::from(pipe));
+        let mut receiving = Receiving::new(Sink::File(pipe), 600);
+        receiving.take(Time::ZERO, 0, stream(0), &piece(0, 500), &mut |_| {});
+        assert!(receiving.fault().unwrap().ends_with("this is a pipe"), "{:?}", receiving.fault());
     }
 
     #[test]

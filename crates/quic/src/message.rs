@@ -22,6 +22,13 @@ pub const UNWANTED: u32 = 1;
 /// Longest document in bytes.
 pub const MOST_BYTES: usize = 16 << 10;
 
+/// What the other end says, as people may be shown it: control characters, which move a terminal's
+/// cursor or begin new lines, become U+FFFD.
+#[must_use]
+pub fn harmless(text: &str) -> String {
+    text.chars().map(|each| if each.is_control() { char::REPLACEMENT_CHARACTER } else { each }).collect()
+}
+
 /// Who sends the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

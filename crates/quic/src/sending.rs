@@ -333,7 +333,10 @@ impl Sending {
             piece.extend_from_slice(&self.next.to_be_bytes());
             piece.extend_from_slice(&(length as u32).to_be_bytes());
             if let Err(error) = self.source.read(self.next, length, &mut piece) {
-                self.fault = Some(format!("cannot read the file: {error}"));
+                self.fault = Some(match error.kind() {
+                    std::io::ErrorKind::UnexpectedEof => "the file has become shorter".to_owned(),
+                    _ => format!("cannot read the file: {error}"),
+                });
                 return wrote;
             }
             self.next += length as u64;

@@ -71,6 +71,8 @@ pub enum News {
     Refused(SocketAddr, String),
     /// A transfer is complete.
     Complete(SocketAddr, Received),
+    /// A transfer was over before it was complete, and nobody was refused anything.
+    BrokenOff(SocketAddr),
     /// What was sent to this address taught this about its path.
     Learnt(SocketAddr, Lesson),
 }
@@ -93,6 +95,8 @@ pub struct Server {
     real_time: bool,
     served: usize,
     memory: Option<(Memory, Today)>,
+    /// Why nobody is served any more.
+    ends: Option<String>,
     /// When the system took in the datagram that is handled, or was last.
     arrived: Time,
 }
@@ -131,6 +135,7 @@ impl Server {
             real_time: false,
             served: 0,
             memory: None,
+            ends: None,
             arrived: Time::ZERO,
         })
     }
@@ -145,8 +150,10 @@ impl Server {
         self.memory.as_mut().map(|(memory, _)| memory).filter(|memory| memory.is_changed())
     }
 
-    /// Closes all connections, with this reason: it must be driven for a moment more.
+    /// Closes all connections, and those that come from now on, with this reason: it must be driven
+    /// for a moment more.
     pub fn stop(&mut self, now: Time, why: &str) {
+        self.ends = Some(why.to_owned());
         for number in self.endpoint.numbers() {
             if let Some(connection) = self.endpoint.connection(number) {
                 connection.close(now, UNWANTED, why);
@@ -167,8 +174,8 @@ impl Server {
 
     fn accept(&mut self, now: Time, number: usize, peer: SocketAddr) {
         let same = self.lines.values().filter(|line| line.peer.ip() == peer.ip()).count();
-        if same >= self.service.per_peer {
-            let why = format!("{same} at a time from one address are enough");
+        let many = (same >= self.service.per_peer).then(|| format!("{same} at a time from one address are enough"));
+        if let Some(why) = self.ends.clone().or(many) {
             self.unwanted.insert(number, why.clone());
             self.news.push(News::Refused(peer, why));
             return;
@@ -234,6 +241,9 @@ impl Server {
             && let Some(session) = self.sessions.remove(&session)
         {
             self.served += usize::from(session.told);
+            if !session.told {
+                self.news.push(News::BrokenOff(session.peer));
+            }
             if let (Some(sending), Some((memory, today))) = (&session.sending, &mut self.memory) {
                 let lesson = sending.lesson();
                 if memory.learn(session.peer.ip(), today(), session.resumed, lesson) {

@@ -199,7 +199,12 @@ mod linux {
                 address.sin6_port = v6.port().to_be();
                 address.sin6_addr.s6_addr = v6.ip().octets();
                 address.sin6_scope_id = v6.scope_id();
-                (libc::IPPROTO_IPV6, libc::IPV6_TCLASS, size_of::<libc::sockaddr_in6>())
+                // What leaves over IPv4 has the ECN field of that.
+                let (level, option) = match v6.ip().to_ipv4_mapped() {
+                    Some(_) => (libc::IPPROTO_IP, libc::IP_TOS),
+                    None => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
+                };
+                (level, option, size_of::<libc::sockaddr_in6>())
             }
         };
         let mut part = libc::iovec { iov_base: data.as_ptr().cast_mut().cast(), iov_len: data.len() };

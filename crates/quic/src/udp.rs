@@ -1,7 +1,7 @@
 //! The loop over real sockets.
 
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use flowstart_units::{Span, Time};
@@ -27,6 +27,9 @@ pub struct Sockets {
 #[derive(Debug)]
 struct Real {
     sockets: Vec<UdpSocket>,
+    /// Which of them are of IPv6, whose addresses of IPv4 hosts are mapped ones (RFC 4291 section
+    /// 2.5.5.2).
+    mapped: Vec<bool>,
     clock: Clock,
     /// Keeps the cores awake.
     awake: Option<Awake>,
@@ -57,7 +60,7 @@ impl Sockets {
             system::prepare(socket, BUFFER);
         }
         let real_time = system::be_punctual(receiver);
-        Ok(Self { driver: Driver::new(Real { sockets, clock, awake: None }), real_time })
+        Ok(Self { driver: Driver::new(Real::new(sockets, clock)), real_time })
     }
 
     /// True if the thread has real-time priority. Otherwise departures are late by milliseconds
@@ -86,6 +89,21 @@ impl Sockets {
     }
 }
 
+/// An address of IPv4 as such, however a socket of IPv6 names it.
+pub(crate) fn plain(address: SocketAddr) -> SocketAddr {
+    match address.ip().to_canonical() {
+        IpAddr::V4(ip) => SocketAddr::new(ip.into(), address.port()),
+        IpAddr::V6(_) => address,
+    }
+}
+
+impl Real {
+    fn new(sockets: Vec<UdpSocket>, clock: Clock) -> Self {
+        let mapped = |socket: &UdpSocket| socket.local_addr().is_ok_and(|address| address.is_ipv6());
+        Self { mapped: sockets.iter().map(mapped).collect(), sockets, clock, awake: None }
+    }
+}
+
 impl Host for Real {
     fn sockets(&self) -> usize {
         self.sockets.len()
@@ -96,11 +114,16 @@ impl Host for Real {
     }
 
     fn receive(&mut self, socket: usize, packet: &mut [u8]) -> io::Result<Datagram> {
-        system::receive(&self.sockets[socket], packet)
+        let datagram = system::receive(&self.sockets[socket], packet)?;
+        Ok(Datagram { from: plain(datagram.from), ..datagram })
     }
 
     fn send(&mut self, socket: usize, outgoing: &Outgoing, data: &[u8]) -> io::Result<()> {
-        system::send(&self.sockets[socket], outgoing.to, outgoing.ecn, data)
+        let to = match outgoing.to {
+            SocketAddr::V4(to) if self.mapped[socket] => SocketAddr::new(to.ip().to_ipv6_mapped().into(), to.port()),
+            to => to,
+        };
+        system::send(&self.sockets[socket], to, outgoing.ecn, data)
     }
 
     fn wait(&mut self, time: Span) -> bool {
@@ -112,6 +135,31 @@ impl Host for Real {
             true if self.awake.is_none() => self.awake = Some(Awake::keep()),
             true => {}
             false => self.awake = None,
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use noq_proto::EcnCodepoint;
+
+    use super::*;
+
+    #[test]
+    fn a_socket_of_both_families_speaks_with_ecn_to_hosts_of_ipv4_and_calls_them_so() {
+        // Not every machine has IPv6.
+        let Ok(both) = UdpSocket::bind("[::]:0") else { return };
+        let four = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let [to_both, to_four] =
+            [&both, &four].map(|socket| SocketAddr::from(([127, 0, 0, 1], socket.local_addr().unwrap().port())));
+        system::prepare(&both, BUFFER);
+        system::prepare(&four, BUFFER);
+        let mut host = Real::new(vec![both, four], Clock::start());
+        for (socket, to, from) in [(0, to_four, to_both), (1, to_both, to_four)] {
+            let outgoing = Outgoing { to, ecn: Some(EcnCodepoint::Ect0), connection: None };
+            host.send(socket, &outgoing, b"word").unwrap();
+            let heard = host.receive(1 - socket, &mut [0; 100]).unwrap();
+            assert_eq!((heard.ecn, heard.from, heard.length), (Some(EcnCodepoint::Ect0), from, 4), "{socket}");
         }
     }
 }

@@ -354,3 +354,42 @@ fn hosts_that_keep_no_gaps_do_not_make_chirping_slower_than_the_default() {
         assert!(chirping <= default * most, "stalls every {every} us: {chirping} and {default} ms");
     }
 }
+
+#[test]
+fn a_server_that_ends_takes_nobody_new_and_says_why() {
+    let asked = request(Direction::Down, 1_000_000, ("slow_start", "cubic"));
+    let mut world = world(&Link::default(), asked, None, Service::default());
+    world.server.stop(Time::ZERO, "the server ends");
+    let (outcome, _) = world.run(Span::from_secs(30));
+    let why = outcome.unwrap_err().to_string();
+    assert!(why.ends_with("refuses: the server ends"), "{why}");
+}
+
+#[test]
+fn a_server_says_that_a_transfer_broke_off_and_of_no_other() {
+    for broken in [true, false] {
+        let asked = request(Direction::Down, 1_000_000, ("fair_queuing_probe", "delay_or_cubic"));
+        let mut world = world(&Link::default(), asked, None, Service::default());
+        if broken {
+            world.run_until(Time::ZERO + Span::from_millis(300));
+            world.client.stop(world.now, "interrupted");
+        }
+        while !world.client.is_over(world.now) {
+            world.step(Time::NEVER);
+        }
+        world.run_until(world.now + Span::from_secs(1));
+        let news = world.server.take_news();
+        let broke_off = news.iter().filter(|news| matches!(news, News::BrokenOff(_))).count();
+        assert_eq!(broke_off, usize::from(broken), "{news:?}");
+    }
+}
+
+#[test]
+fn what_a_server_says_moves_no_cursor_here() {
+    let asked = request(Direction::Down, 1_000_000, ("slow_start", "cubic"));
+    let mut world = world(&Link::default(), asked, None, Service::default());
+    world.server.stop(Time::ZERO, "no\u{1b}[2J\nerror: nothing");
+    let (outcome, _) = world.run(Span::from_secs(30));
+    let why = outcome.unwrap_err().to_string();
+    assert!(why.ends_with("refuses: no\u{fffd}[2J\u{fffd}error: nothing"), "{why}");
+}

@@ -1,5 +1,6 @@
 //! Who carries contestants in the place of the simulator, and what it does whatever they ask for.
 
+use flowstart_congestion::StartConfig;
 use flowstart_transport::EcnMode;
 
 use crate::{Contestant, RaceError};
@@ -70,6 +71,10 @@ impl Carrier {
                 let why = "a real path has the queues that it has: leave out what follows @";
                 return Err(RaceError::new(format!("{contestant}: {why}")));
             }
+            if self == Self::Quic && matches!(&contestant.start, StartConfig::Oracle(known) if known.steps.is_empty()) {
+                let why = "nobody knows what a real path carries at every moment, and without that it is slow start";
+                return Err(RaceError::new(format!("{contestant}: {why}")));
+            }
             if self != Self::Kernel && contestant.start.asks_routers() {
                 let why = "QUIC cannot carry it, for its packets have no room for a request to the routers";
                 return Err(RaceError::new(format!("{contestant}: {why}")));
@@ -136,6 +141,15 @@ mod tests {
                 assert!(error.ends_with(&format!("leave out \"/{word}\"")), "{error}");
             }
         }
+    }
+
+    /// Slow start went by that name.
+    #[test]
+    fn nobody_is_omniscient_about_a_real_path() {
+        let oracle = read("oracle+cubic");
+        let error = Carrier::Quic.check([&oracle]).unwrap_err().to_string();
+        assert!(error.starts_with("oracle+cubic: nobody knows"), "{error}");
+        assert!(Carrier::EmulatedQuic.check([&oracle]).is_ok(), "an emulated path is known");
     }
 
     #[test]

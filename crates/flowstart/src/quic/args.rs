@@ -107,8 +107,8 @@ mean nothing here: the path is what it is, and packets are always paced.";
 pub(crate) struct FetchArgs {
     #[command(flatten)]
     pub(crate) server: ServerArgs,
-    /// Bytes to transfer
-    #[arg(short = 'n', long, value_name = "SIZE")]
+    /// Bytes to transfer; a bare number is bytes, and K, M, G and T are those of iperf3, of 1024
+    #[arg(short = 'n', long, value_name = "SIZE", value_parser = size)]
     pub(crate) size: Option<Bytes>,
     /// Time to transfer for; a bare number is seconds
     #[arg(short, long, value_name = "TIME", value_parser = seconds)]
@@ -139,11 +139,25 @@ pub(crate) struct FetchArgs {
     pub(crate) json: bool,
 }
 
+/// True if it is a number without a unit.
+fn is_bare(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+}
+
 /// A time, or a bare number of seconds as in iperf3.
 fn seconds(text: &str) -> Result<Span, flowstart_units::ParseUnitError> {
-    match text.parse::<u32>() {
-        Ok(seconds) => Ok(Span::from_secs(u64::from(seconds))),
-        Err(_) => text.parse(),
+    if is_bare(text) { format!("{text} s").parse() } else { text.parse() }
+}
+
+/// A size, or as in iperf3 a bare number of bytes, or one with K, M, G or T for powers of 1024.
+fn size(text: &str) -> Result<Bytes, flowstart_units::ParseUnitError> {
+    if is_bare(text) {
+        return format!("{text} B").parse();
+    }
+    let prefix = text.chars().last().map(|last| last.to_ascii_uppercase()).filter(|last| "KMGT".contains(*last));
+    match prefix {
+        Some(prefix) if is_bare(&text[..text.len() - 1]) => format!("{} {prefix}iB", &text[..text.len() - 1]).parse(),
+        _ => text.parse(),
     }
 }
 
@@ -164,4 +178,33 @@ pub(crate) struct PathArgs {
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_times_are_read_as_iperf3_reads_them_and_with_units() {
+        for (text, bytes) in [
+            ("1000", 1000),
+            ("1", 1),
+            ("10K", 10_240),
+            ("10k", 10_240),
+            ("10M", 10 << 20),
+            ("1.5G", 3 << 29),
+            ("1t", 1 << 40),
+            ("10MB", 10_000_000),
+            ("10 MiB", 10 << 20),
+            ("7B", 7),
+        ] {
+            assert_eq!(size(text), Ok(Bytes::new(bytes)), "{text}");
+        }
+        for (text, millis) in [("5", 5000), ("0.5", 500), ("1.25", 1250), ("20ms", 20), ("2 min", 120_000)] {
+            assert_eq!(seconds(text), Ok(Span::from_millis(millis)), "{text}");
+        }
+        for wrong in ["", "K", "M", "1.2.3", "1.2.3K", "10X", "-1", "10 Mbit", ".", "\u{212a}", "1\u{212a}"] {
+            assert!(size(wrong).is_err() && seconds(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -20,6 +20,9 @@ const BYTES: u64 = 430_000;
 const LONGEST: Span = Span::from_secs(2);
 /// A range that is so small says less than it seems.
 const LITTLE: f64 = 1.2;
+/// Twice the rate in Mbit/s below which the shortest trains of a detector queue for too long: above
+/// it that is not the reason why there were none.
+const SLOW: f64 = 2.4;
 /// RTTs that differ by no more than this are one number, in milliseconds.
 const ONE_RTT: f64 = 0.2;
 
@@ -155,9 +158,10 @@ fn sentence(down: &Reading, up: &Reading) -> String {
     };
     let (down_way, up_way) = (down, up);
     let rates = format!("{} Mbit/s down and {} Mbit/s up", rate(down, up), rate(up, down));
-    let (about, rates) = match rates.strip_prefix("at least ") {
-        Some(rest) => ("At least", rest),
-        None => ("About", rates.as_str()),
+    let (about, rates) = match (rates.strip_prefix("at least "), rates.strip_prefix("perhaps ")) {
+        (Some(rest), _) => ("At least", rest),
+        (_, Some(rest)) => ("Perhaps", rest),
+        _ => ("About", rates.as_str()),
     };
     let first = format!("{about} {rates}, {} there and back, and {queue}.", round_trip(both_ways(down, up), 1));
     let tested = down_way.looked().tested.min(up_way.looked().tested);
@@ -191,12 +195,20 @@ fn mbps(rate: f64) -> String {
     }
 }
 
+/// Why nobody looked whose queue it is: the trains of a detector need time, room and packets.
+fn not_looked(way: &Reading) -> &'static str {
+    match way.trains() {
+        Some([median, ..]) if median > SLOW => "not looked at: too little room in the buffer, or too long a round trip",
+        _ => "too slow a path to look",
+    }
+}
+
 fn text(down: &Reading, up: &Reading, took: f64) -> String {
-    let mut text = format!("{}\n\n{:<18}{:>32}{:>32}\n", sentence(down, up), "", "down", "up");
+    let mut text = format!("{}\n\n{:<18}{:>34}{:>34}\n", sentence(down, up), "", "down", "up");
     let ms = |nanos: u64| format!("{:.2} ms", nanos as f64 / 1e6);
     let mut row = |name: &str, value: &dyn Fn(&Reading, &Reading) -> String| {
         let (down, up) = (value(down, up), value(up, down));
-        text.push_str(&format!("{name:<18}{down:>32}{up:>32}\n"));
+        text.push_str(&format!("{name:<18}{down:>34}{up:>34}\n"));
     };
     row("capacity", &|way, back| match (way.doubt(back), way.trains()) {
         (None, Some([median, least, most])) => {
@@ -232,7 +244,7 @@ fn text(down: &Reading, up: &Reading, took: f64) -> String {
         let words = if way.acks_fill(back) {
             "unknown: the way back carries no more ACKs".to_owned()
         } else {
-            way.report().queue.as_ref().map_or("too slow a path to look".to_owned(), show::queue)
+            way.report().queue.as_ref().map_or_else(|| not_looked(way).to_owned(), show::queue)
         };
         text.push_str(&format!("{name:<18}{words}\n"));
     }
@@ -293,6 +305,20 @@ mod tests {
         assert_eq!(document(&nothing, &up)["capacity_mbps"], Value::Null);
     }
 
+    #[test]
+    fn columns_stay_apart_and_a_fast_path_is_not_called_slow() {
+        let mut bucket = outcome(&[5_000_000, 49_000_000, 50_000_000], 0);
+        bucket.report.look.as_mut().unwrap().tested = 432_000;
+        let bucket = read(&bucket).unwrap();
+        let both = text(&bucket, &bucket, 0.5);
+        assert!(both.contains(" 432 kB or more, not empty at last 432 kB or more, not empty at last\n"), "{both}");
+        let (down, up) = (outcome(&[5_000_000; 3], 41_000_000), outcome(&[1_000_000; 3], 41_000_000));
+        let [down, up] = [&down, &up].map(|outcome| read(outcome).unwrap());
+        let text = text(&down, &up, 0.5);
+        assert!(text.contains("queue down        not looked at: too little room in the buffer"), "{text}");
+        assert!(text.contains("queue up          too slow a path to look"), "{text}");
+    }
+
     /// ACKs of 62 bytes for packets of 1250: 1 Mbit/s bears those of 20.2 Mbit/s.
     #[test]
     fn a_way_back_that_bears_no_more_acks_makes_the_capacity_a_lower_bound() {
@@ -319,7 +345,7 @@ mod tests {
         assert_eq!(document(&down, &up)["capacity_steady"], json!(false));
         let text = text(&down, &up, 0.5);
         // And with so slow a way back what came up may be what its ACKs allow.
-        assert!(text.starts_with("About perhaps 0.13 (undecided) Mbit/s down and at least 20.0 Mbit/s up"), "{text}");
+        assert!(text.starts_with("Perhaps 0.13 (undecided) Mbit/s down and at least 20.0 Mbit/s up"), "{text}");
         assert!(text.contains("trains do not agree"), "{text}");
     }
 }

@@ -5,9 +5,11 @@ use std::net::SocketAddr;
 
 use serde_json::{Value, json};
 
-use flowstart_quic::Transferred;
-use flowstart_quic::message::{Direction, Isolated, Received, Request};
+use flowstart_quic::message::{Direction, Isolated, Received, Request, harmless};
+use flowstart_quic::{News, Transferred};
 use flowstart_units::{Bytes, Rate, Span, Time};
+
+use super::kept::learnt;
 
 /// The rate at which all arrived; `None` if all came at once, in one packet say: nothing lay
 /// between the first byte and the last.
@@ -25,7 +27,7 @@ fn ms(nanos: u64) -> String {
 }
 
 /// What a server says of a request.
-pub(super) fn asked(peer: SocketAddr, request: &Request) -> String {
+fn asked(peer: SocketAddr, request: &Request) -> String {
     let way = match request.direction {
         Direction::Down => "is sent",
         Direction::Up => "sends",
@@ -36,6 +38,17 @@ pub(super) fn asked(peer: SocketAddr, request: &Request) -> String {
         (None, None, nanos) => format!("data for {} s", nanos.unwrap_or(0) as f64 / 1e9),
     };
     format!("{peer} {way} {what} with {}+{}", request.start, request.avoidance)
+}
+
+/// What a server tells whoever runs it, in a line. Clients choose words of it.
+pub(super) fn news(news: &News) -> String {
+    harmless(&match news {
+        News::Asked(peer, request) => asked(*peer, request),
+        News::Refused(peer, why) => format!("{peer} refused: {why}"),
+        News::Complete(peer, all) => format!("{peer} {}", received(all)),
+        News::BrokenOff(peer) => format!("{peer} broke off before all was there"),
+        News::Learnt(peer, lesson) => format!("{peer} {}", learnt(lesson)),
+    })
 }
 
 /// What came of it.
@@ -50,8 +63,17 @@ pub(super) fn received(received: &Received) -> String {
     }
 }
 
-/// Says it if data for a time ended long before: the other end takes or gives so much and no more.
+/// Says it if data for a time ended long before, or if a number of bytes did not come: the other end
+/// takes or gives so much and no more.
 pub(super) fn cut_short(request: &Request, received: &Received) -> Option<String> {
+    if let (Some(size), None) = (request.size, request.nanos) {
+        return (received.bytes < size).then(|| {
+            format!(
+                "over after {} of {size} bytes: the server has a limit for the time of a transfer (`flowstart serve --most-time`)",
+                received.bytes
+            )
+        });
+    }
     let asked = request.nanos.filter(|_| request.size.is_none() && request.file.is_none())?;
     // From the first byte to the last is less than the time asked for, by a round trip or two.
     (received.bytes > 0 && received.nanos < asked / 2).then(|| {
@@ -65,12 +87,13 @@ pub(super) fn cut_short(request: &Request, received: &Received) -> Option<String
 
 /// Whose queue it is, in words.
 pub(super) fn queue(queue: &Isolated) -> String {
-    let certain = queue.confidence.map_or(String::new(), |p| format!(", {:.1} % certain", p * 100.0));
-    let words = match queue.isolation.as_str() {
-        "isolated" => "your flow has a queue of its own",
-        "shared" => "your flow shares its queue with others",
-        _ => "whether your flow shares its queue could not be found out",
+    let (words, said) = match queue.isolation.as_str() {
+        "isolated" => ("your flow has a queue of its own", true),
+        "shared" => ("your flow shares its queue with others", true),
+        _ => ("whether your flow shares its queue could not be found out", false),
     };
+    // Nobody is certain of what was not found out.
+    let certain = queue.confidence.filter(|_| said).map_or(String::new(), |p| format!(", {:.1} % certain", p * 100.0));
     format!("{words}{certain} (after {})", ms(queue.after))
 }
 
@@ -108,7 +131,7 @@ pub(super) fn text(request: &Request, outcome: &Transferred) -> String {
         ),
         ("queue", report.queue.as_ref().map_or("not looked at".to_owned(), queue)),
     ];
-    rows.iter().map(|(name, value)| format!("{name:<16}{value}\n")).collect()
+    rows.iter().map(|(name, value)| format!("{name:<16}{}\n", harmless(value))).collect()
 }
 
 fn us(nanos: u64) -> f64 {
@@ -175,8 +198,28 @@ mod tests {
     }
 
     #[test]
-    fn data_for_a_time_that_ends_long_before_is_said_to_be_cut_short() {
-        let request = |size, nanos| Request {
+    fn what_was_not_found_out_is_not_certain() {
+        let said = |isolation: &str| {
+            let document = json!({ "isolation": isolation, "confidence": 0.9994, "after": 2_000_000, "rate": 1 });
+            queue(&serde_json::from_value(document).unwrap())
+        };
+        assert_eq!(said("shared"), "your flow shares its queue with others, 99.9 % certain (after 2.00 ms)");
+        assert_eq!(said("isolated"), "your flow has a queue of its own, 99.9 % certain (after 2.00 ms)");
+        assert_eq!(said("unknown"), "whether your flow shares its queue could not be found out (after 2.00 ms)");
+    }
+
+    #[test]
+    fn what_a_client_calls_itself_moves_no_cursor_of_whoever_serves() {
+        let peer = SocketAddr::from(([192, 0, 2, 7], 9));
+        let request = Request { start: "\u{1b}[2J\nserving".to_owned(), ..request(Some(1), None) };
+        let said = news(&News::Asked(peer, Box::new(request)));
+        assert_eq!(said, "192.0.2.7:9 is sent 1 bytes with \u{fffd}[2J\u{fffd}serving+cubic");
+        assert_eq!(news(&News::Refused(peer, "a\rb".to_owned())), "192.0.2.7:9 refused: a\u{fffd}b");
+        assert_eq!(news(&News::BrokenOff(peer)), "192.0.2.7:9 broke off before all was there");
+    }
+
+    fn request(size: Option<u64>, nanos: Option<u64>) -> Request {
+        Request {
             version: 4,
             session: 1,
             connections: 1,
@@ -189,12 +232,19 @@ mod tests {
             file: None,
             look: false,
             paced: None,
-        };
+        }
+    }
+
+    #[test]
+    fn data_for_a_time_that_ends_long_before_is_said_to_be_cut_short() {
         let short = |size, asked, nanos| cut_short(&request(size, asked), &Received { bytes: 9, nanos, intact: true });
         let said = short(None, Some(2_000_000_000), 90_000_000).unwrap();
         assert!(said.starts_with("over after 0.090 s of 2.000 s: "), "{said}");
         assert_eq!(short(None, Some(2_000_000_000), 1_900_000_000), None);
         assert_eq!(short(Some(9), Some(2_000_000_000), 5), None, "it is complete");
         assert_eq!(short(Some(9), None, 5), None);
+        let said = short(Some(10), None, 5).unwrap();
+        assert!(said.starts_with("over after 9 of 10 bytes: ") && said.contains("--most-time"), "{said}");
+        assert_eq!(short(Some(10), Some(5), 5), None, "whichever comes first");
     }
 }

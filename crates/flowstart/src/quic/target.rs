@@ -44,7 +44,8 @@ impl Target {
         let pinned = fingerprint.map(str::parse::<Fingerprint>).transpose().map_err(wrong)?;
         let bare = host.trim_start_matches('[').trim_end_matches(']');
         let to = match bare.parse::<IpAddr>() {
-            Ok(ip) => SocketAddr::new(ip, port),
+            // IPv4 in the clothes of IPv6 is IPv4.
+            Ok(ip) => SocketAddr::new(ip.to_canonical(), port),
             Err(_) => {
                 (bare, port).to_socket_addrs().ok().and_then(|found| found.min_by_key(SocketAddr::is_ipv6)).ok_or_else(
                     || match bare.rsplit_once(':') {

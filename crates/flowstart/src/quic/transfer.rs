@@ -9,11 +9,11 @@ use flowstart_files::WholeFile;
 use flowstart_quic::controller;
 use flowstart_quic::message::{Direction, OLDEST, Request};
 use flowstart_quic::tls::Identity;
-use flowstart_quic::{Clock, Limits, News, Qlog, Server, Service, Sink, Sockets};
+use flowstart_quic::{Clock, Limits, Qlog, Server, Service, Sink, Sockets};
 use flowstart_race::Carrier;
 use flowstart_units::{Bytes, Span, Time};
 
-use super::kept::{Kept, learnt, today};
+use super::kept::{Kept, today};
 use super::target::{Target, plain, session};
 use super::{FetchArgs, ServeArgs, show, wrong};
 use crate::interrupt;
@@ -69,12 +69,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Done {
     let mut over = None;
     let watch = &mut |server: &mut Server, now: Time| {
         for news in server.take_news() {
-            match news {
-                News::Asked(peer, request) => note(&show::asked(peer, &request)),
-                News::Refused(peer, why) => note(&format!("{peer} refused: {why}")),
-                News::Complete(peer, received) => note(&format!("{peer} {}", show::received(&received))),
-                News::Learnt(peer, lesson) => note(&format!("{peer} {}", learnt(&lesson))),
-            }
+            note(&show::news(&news));
         }
         if let Err(Failure::Usage(why)) = logged(qlog.as_ref()) {
             note(&format!("a log ends early: {why}"));
@@ -141,6 +136,9 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
     }
     if args.memory.memory.is_some() && !args.reverse {
         return Err(wrong("--memory is that of the sender: name it at `serve`, or send from here with --reverse"));
+    }
+    if args.qlog.is_some() && !args.reverse {
+        note("this end sends no data, and so logs none: name --qlog at `serve`, or send from here with --reverse");
     }
     let mut kept = Kept::open(&args.memory)?;
     let time = match (args.size, args.time, &args.file) {
