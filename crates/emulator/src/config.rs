@@ -99,8 +99,11 @@ pub struct WorldConfig {
     pub ways: Vec<Vec<LinkId>>,
     /// Routes, at most one for every ordered pair of hosts.
     pub routes: Vec<RouteConfig>,
-    /// Seed of all random decisions of links.
+    /// Seed of all random decisions of links. Links with the same place in `links` decide as those of
+    /// the simulator with this seed in this run.
     pub seed: u64,
+    /// Number of the run. Each has random streams of its own.
+    pub run: u64,
     /// Largest IP packet. Default 1500 bytes, at least 1280 (what IPv6 needs), at most 9000.
     pub mtu: u32,
     /// How the engines keep time.
@@ -129,6 +132,7 @@ impl WorldConfig {
             ways: Vec::new(),
             routes: vec![route(0, 1, vec![0], Span::ZERO), route(1, 0, Vec::new(), back)],
             seed: 1,
+            run: 0,
             mtu: 1500,
             timing: Timing::default(),
             lead: Span::ZERO,

@@ -118,6 +118,7 @@ pub(crate) fn plan(config: &WorldConfig, hosts: &[Host], group: &[HostId]) -> Re
         routes: Vec::new(),
         links: Vec::new(),
         seed: config.seed,
+        run: config.run,
         mtu: config.mtu,
         timing: config.timing,
         engines: 1,
@@ -148,8 +149,7 @@ pub(crate) fn plan(config: &WorldConfig, hosts: &[Host], group: &[HostId]) -> Re
                     let next = links.len() as u16;
                     let number = *links.entry(*link).or_insert(next);
                     if number == next {
-                        let seed = config.seed.wrapping_mul(0x0001_0001).wrapping_add(*link as u64);
-                        plan.links.push((*link, config.links[*link].clone(), seed));
+                        plan.links.push((*link, config.links[*link].clone()));
                     }
                     numbers.push(number);
                 }

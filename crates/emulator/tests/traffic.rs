@@ -21,6 +21,7 @@ const CONFIG: RunConfig = RunConfig {
     stop_when_complete: true,
     sample: Span::ZERO,
     seed: 1,
+    run: 0,
     stamped: None,
 };
 

@@ -58,6 +58,7 @@ fn every_sender_of_a_dumbbell_has_its_own_delay_and_all_share_the_link() {
         stop_when_complete: true,
         sample: Span::from_millis(1),
         seed: 1,
+        run: 0,
         stamped: None,
     };
     let outcomes = run(&world, &flows, &[], config, &|| false).unwrap().flows;

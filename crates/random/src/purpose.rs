@@ -1,6 +1,6 @@
 //! What there are random streams for, and where their seeds come from.
 
-use crate::splitmix::{FIRST, GAMMA, SplitMix64, mix};
+use crate::splitmix::{FIRST, GAMMA, mix};
 use crate::{Stream, stream};
 
 /// What a random stream is for.
@@ -67,12 +67,6 @@ impl Purpose {
     #[must_use]
     pub fn stream(self, seed: u64, run: u64, index: u64) -> Stream {
         stream(self.seed(seed, run, index))
-    }
-
-    /// The seed of a stream of a link in a real world, whose own seed is `base`.
-    #[must_use]
-    pub fn seed_in_real_time(self, base: u64) -> u64 {
-        SplitMix64::nth(base, self as u64)
     }
 }
 
@@ -141,14 +135,6 @@ mod tests {
         ];
         for (purpose, [seed, run, index], expected) in vectors {
             assert_eq!(purpose.seed(seed, run, index), expected, "{purpose:?} {seed} {run} {index}");
-        }
-        let real = [
-            (Purpose::Queue, 65_537, 6_866_896_157_078_807_919),
-            (Purpose::Jitter, 65_537, 5_861_986_153_016_956_799),
-            (Purpose::Marking, 458_761, 8_122_273_158_917_258_832),
-        ];
-        for (purpose, base, expected) in real {
-            assert_eq!(purpose.seed_in_real_time(base), expected, "{purpose:?} {base}");
         }
     }
 }

@@ -167,9 +167,9 @@ pub(super) fn command(
     let hosts: Vec<(&Host, &Host)> = world.hosts().chunks_exact(2).map(|pair| (&pair[0], &pair[1])).collect();
     // Before flows of the kernel listen on the same host.
     let listening = listen(program, &hosts, pair, cancel)?;
-    let (seed, sample) = (compiled.simulation.seed.wrapping_add(compiled.simulation.run), Span::ZERO);
+    let (seed, run, sample) = (compiled.simulation.seed, compiled.simulation.run, Span::ZERO);
     // The others stay until the program has ended.
-    let config = RunConfig { until: Time::NEVER, stop_when_complete: false, sample, seed, stamped: None };
+    let config = RunConfig { until: Time::NEVER, stop_when_complete: false, sample, seed, run, stamped: None };
     let ended = AtomicBool::new(false);
     let over = || ended.load(Ordering::Relaxed) || cancel.is_cancelled() || world.has_failed();
     let messages = rate.as_bps() / message.bits().max(1) * until.since(begin).as_nanos().div_ceil(1_000_000_000);

@@ -101,7 +101,8 @@ pub(super) fn perform(
         until,
         stop_when_complete,
         sample: if sample.is_zero() && !wanted.log { sample } else { sample.clamp(*SAMPLES.start(), *SAMPLES.end()) },
-        seed: simulation.seed.wrapping_add(simulation.run),
+        seed: simulation.seed,
+        run: simulation.run,
         stamped: None,
     };
     let mut sessions = Vec::new();

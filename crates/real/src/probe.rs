@@ -78,8 +78,8 @@ pub(super) fn probe(
     let world = World::start_with(layout.config.clone(), sink)?;
     let _carried = carry(&world)?;
     prepare_hosts(&compiled, &layout, &world)?;
-    let (seed, sample) = (compiled.simulation.seed.wrapping_add(compiled.simulation.run), Span::ZERO);
-    let config = RunConfig { until, stop_when_complete: false, sample, seed, stamped: Some(flow) };
+    let (seed, run, sample) = (compiled.simulation.seed, compiled.simulation.run, Span::ZERO);
+    let config = RunConfig { until, stop_when_complete: false, sample, seed, run, stamped: Some(flow) };
     let (done, read) = (AtomicU64::new(0), Mutex::new(Vec::new()));
     let hear = |number: usize, now: Time, total: u64| {
         if number != flow {

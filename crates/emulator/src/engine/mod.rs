@@ -24,6 +24,7 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::EventFd;
 
 use flowstart_network::QueueConfig;
+use flowstart_random::Purpose;
 use flowstart_units::{Span, Time};
 
 use crate::clock::{self, Clock, Priority};
@@ -106,7 +107,11 @@ pub(crate) struct Engine {
 
 impl Engine {
     pub(crate) fn new(plan: Plan, clock: Clock) -> Self {
-        let links: Vec<Link> = plan.links.iter().map(|(_, config, seed)| Link::new(config, *seed)).collect();
+        let links = plan
+            .links
+            .iter()
+            .map(|(number, config)| Link::new(config, |purpose| purpose.seed(plan.seed, plan.run, *number as u64)));
+        let links: Vec<Link> = links.collect();
         let delay = |route: &Route| -> Span {
             let links: Span = route.links.iter().map(|link| plan.links[usize::from(*link)].1.delay).sum();
             route.before + links + route.after
@@ -123,10 +128,10 @@ impl Engine {
             entrances: plan.entrances,
             exits: plan.exits,
             routes: plan.routes,
-            thins: plan.links.iter().any(|(_, link, _)| matches!(link.queue, QueueConfig::AckFilter(_))),
+            thins: plan.links.iter().any(|(_, link)| matches!(link.queue, QueueConfig::AckFilter(_))),
             links,
-            names: plan.links.iter().map(|(name, ..)| *name).collect(),
-            seed: plan.seed,
+            names: plan.links.iter().map(|(name, _)| *name).collect(),
+            seed: Purpose::Way.seed(plan.seed, plan.run, 0),
             longest,
             timing: plan.timing,
             alone: processors() / plan.engines.max(1) as f64,

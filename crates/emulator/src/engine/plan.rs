@@ -70,10 +70,11 @@ pub(crate) struct Plan {
     pub(crate) entrances: Vec<Entrance>,
     pub(crate) exits: Vec<Delivery>,
     pub(crate) routes: Vec<Route>,
-    /// Number in the world, configuration and seed of each link.
-    pub(crate) links: Vec<(usize, LinkConfig, u64)>,
-    /// What connections are spread with.
+    /// Number in the world and configuration of each link.
+    pub(crate) links: Vec<(usize, LinkConfig)>,
+    /// Seed and number of the run, which random streams come from.
     pub(crate) seed: u64,
+    pub(crate) run: u64,
     pub(crate) mtu: u32,
     pub(crate) timing: Timing,
     /// Engines of the world, which share the processors.

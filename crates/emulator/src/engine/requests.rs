@@ -6,7 +6,7 @@ use flowstart_quick_start::Router;
 use flowstart_quick_start::path::Hop;
 use flowstart_quick_start::router::{RouterConfig, forward_plain};
 use flowstart_quick_start::wire::{Ipv4, Ipv6};
-use flowstart_random::{Purpose, Stream, stream};
+use flowstart_random::{Stream, stream};
 use flowstart_units::Time;
 
 /// A hop in operation.
@@ -24,7 +24,7 @@ pub(super) enum Requests {
 }
 
 impl Requests {
-    pub(super) fn new(config: &QuickStartHop, base: u64) -> Self {
+    pub(super) fn new(config: &QuickStartHop, seed: u64) -> Self {
         match config {
             QuickStartHop::Unaware => Self::Unaware,
             QuickStartHop::DropsOptions => Self::Drops,
@@ -34,7 +34,7 @@ impl Requests {
             QuickStartHop::Aware(admission) => {
                 // A simulated router looks at every request; nobody floods this one either.
                 let config = RouterConfig { requests_per_second: u32::MAX, ..RouterConfig::new(*admission) };
-                let random = stream(Purpose::Nonce.seed_in_real_time(base));
+                let random = stream(seed);
                 Self::Hop(Box::new(Hop::Aware(Box::new(Router::new(&config, random)))))
             }
         }

@@ -129,8 +129,10 @@ pub struct RunConfig {
     pub stop_when_complete: bool,
     /// How often the kernel is asked about connections; zero for only at the end.
     pub sample: Span,
-    /// Seed of random gaps.
+    /// Seed of random gaps, which are those of the simulator's flows of the same numbers.
     pub seed: u64,
+    /// Number of the run. Each has random streams of its own.
+    pub run: u64,
     /// The number of a paced TCP flow whose socket is asked when the kernel sends what was written;
     /// `None` for none.
     pub stamped: Option<usize>,

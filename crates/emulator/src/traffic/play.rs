@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
+use flowstart_random::Purpose;
 use flowstart_units::{Bytes, Span, Time};
 
 use super::scene::{Scene, Shared};
@@ -161,7 +162,7 @@ impl<'env> Play<'env> {
             Item::Flow(number, flow) => {
                 let (from, to, port) = (host(flow.from), host(flow.to), port_of(number));
                 let shared = &flows[number];
-                let seed = scene.config.seed.wrapping_add(number as u64);
+                let seed = Purpose::Spacing.seed(scene.config.seed, scene.config.run, number as u64);
                 match &flow.traffic {
                     Traffic::Tcp { congestion, workload } => {
                         let listener = tcp::listen(to, port, congestion.as_deref())?;

@@ -91,9 +91,18 @@ impl Bucket {
         }
     }
 
+    /// A packet takes its tokens. One that is larger than the bucket owes what was not there: the
+    /// bucket is empty until that has come.
     fn take(&mut self, time: Time, bytes: u32) {
-        self.tokens = self.tokens(time).saturating_sub(u128::from(bytes) * WORK_PER_BYTE);
-        self.at = time;
+        let cost = u128::from(bytes) * WORK_PER_BYTE;
+        let tokens = self.tokens(time);
+        let owed = cost.saturating_sub(tokens);
+        (self.tokens, self.at) = (tokens.saturating_sub(cost), time);
+        if owed > 0 {
+            let nanos = owed.div_ceil(self.rate.max(1));
+            self.tokens = nanos * self.rate.max(1) - owed;
+            self.at = u64::try_from(nanos).map_or(Time::NEVER, |nanos| time + Span::from_nanos(nanos));
+        }
     }
 }
 
@@ -177,6 +186,29 @@ mod tests {
         let at = |micros: u64| Time::from_nanos(micros * 1_000);
         let passed: Vec<bool> = [0, 0, 999, 1_000, 1_000].map(|time| policer.passes(at(time), 1_500)).to_vec();
         assert_eq!(passed, [true, false, false, true, false]);
+    }
+
+    /// Packets larger than the buckets pass when these are full, and owe what was not there.
+    #[test]
+    fn packets_larger_than_the_bucket_leave_at_the_rate_in_the_long_run() {
+        // 8 Mbit/s: a byte per microsecond, 3000 B deep; a peak of 16 Mbit/s, 1600 B deep.
+        let left = |peak| {
+            let (mut shaper, mut now) = (shaper(peak), Time::ZERO);
+            let times = (0..4).map(|_| {
+                now = shaper.admit(now, 9_000);
+                now.as_nanos() / 1_000
+            });
+            times.collect::<Vec<u64>>()
+        };
+        assert_eq!(left(None), [0, 9_000, 18_000, 27_000]);
+        assert_eq!(left(Some(Rate::from_mbps(16))), [0, 9_000, 18_000, 27_000]);
+        // The bucket of the rate holds two, that of the peak less than one.
+        let (mut shaper, mut now) = (shaper(Some(Rate::from_mbps(80))), Time::ZERO);
+        let small = (0..4).map(|_| {
+            now = shaper.admit(now, 1_000);
+            now.as_nanos() / 1_000
+        });
+        assert_eq!(small.collect::<Vec<u64>>(), [0, 40, 140, 1_000]);
     }
 
     proptest::proptest! {

@@ -203,18 +203,20 @@ impl Sender {
 
     // --- after the controller heard of the ACK: reductions ---
 
-    /// The start that pardoned the first losses of this recovery left for those that followed: the
-    /// avoidance answers them.
-    fn gave_up_pardon(&self) -> bool {
-        let exit = self.controller.start_exit();
-        !self.controller.start_is_in_charge() && exit.is_some_and(|exit| exit.reason == ExitReason::Loss)
+    /// The start that pardoned the first losses of this recovery has left. The avoidance answers
+    /// what follows: the `lost` packets if the start left for them, and repairs that were lost,
+    /// without which the recovery would be over.
+    fn gave_up_pardon(&self, lost: u32, lost_again: bool) -> bool {
+        let over = self.recovery.pardoned && !self.controller.start_is_in_charge();
+        let for_losses = || self.controller.start_exit().is_some_and(|exit| exit.reason == ExitReason::Loss);
+        over && ((lost_again && !self.controller.controls_recovery()) || (lost > 0 && for_losses()))
     }
 
     /// Begins what this ACK calls for, which told of `lost` packets.
     pub(super) fn react(&mut self, event: &AckFacts<'_>, lost: u32) {
         let lost_again = self.board.take_lost_retransmission();
         match self.recovery.state {
-            SenderState::Recovery if self.recovery.pardoned && lost > 0 && self.gave_up_pardon() => {}
+            SenderState::Recovery if self.gave_up_pardon(lost, lost_again) => {}
             SenderState::Recovery => return,
             SenderState::Loss if !lost_again => return,
             _ => {}

@@ -126,6 +126,25 @@ fn losses_that_end_a_start_that_pardoned_those_before_are_answered_in_the_same_r
     }
 }
 
+/// Packet 0 is lost twice: the start pardons the first time and leaves for another reason than
+/// losses. The avoidance answers the second, or a recovery that repairs in vain would never end.
+#[test]
+fn a_repair_lost_after_the_start_that_pardoned_is_answered_in_the_same_recovery() {
+    for (until, ssthresh, recoveries) in [(150, 5, 2), (1_000, INFINITE_SSTHRESH, 1)] {
+        let controller = pardoning(at(until), ExitReason::Isolation);
+        let mut pipe = Pipe::new(&no_handshake(), controller, &every_segment(), ms(50)).on_data(|packet, delay| {
+            let lost = packet.segment.seq == 0 && packet.segment.sent_at < at(150);
+            if lost { Vec::new() } else { vec![(delay, packet.ecn)] }
+        });
+        pipe.sender.write(Time::ZERO, u64::MAX);
+        pipe.run_until(at(150));
+        assert_eq!((pipe.sender.state(), pipe.sender.stats().packets_lost), (SenderState::Recovery, 1));
+        pipe.run_until(at(250));
+        assert_eq!((pipe.sender.state(), pipe.sender.stats().packets_lost), (SenderState::Recovery, 2));
+        assert_eq!((pipe.sender.controller().ssthresh(), pipe.sender.stats().recoveries), (ssthresh, recoveries));
+    }
+}
+
 /// Nothing was reduced when the recovery began. The next timeout has its own answer, as ever.
 #[test]
 fn a_timeout_in_a_recovery_that_reduced_nothing_is_a_signal() {
