@@ -198,8 +198,7 @@ impl Named {
             delivered,
             sent: column("sent_bps", 1e-6),
             window: column("snd_cwnd_pkts", 1.0),
-            // Zero before the first sample.
-            rtt: column("rtt_us", 1e-3).into_iter().filter(|point| point[1] > 0.0).collect(),
+            rtt: column("rtt_us", 1e-3),
             delay: filled(&column("sojourn_max_us", 1e-3), width, width),
             throughput: column("throughput_bps", 1e-6),
         }

@@ -223,7 +223,7 @@ fn flow_samples(samples: &mut Table, run: u64, series: &str, flow: &FlowRow, rec
                 ("snd_cwnd_pkts", state.cwnd.into()),
                 ("snd_ssthresh_pkts", state.ssthresh.into()),
                 ("unacked", state.unacked.into()),
-                ("rtt_us", micros(state.rtt).into()),
+                ("rtt_us", (!state.rtt.is_zero()).then(|| micros(state.rtt)).into()),
                 ("pacing_rate_bps", state.pacing.map(|rate| rate as f64).into()),
             ]);
             delivered = state.delivered;

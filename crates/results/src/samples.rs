@@ -36,7 +36,7 @@ pub(crate) fn sample_table(
             state.map(|state| state.cwnd).into(),
             state.map(|state| state.ssthresh).filter(|ssthresh| *ssthresh < INFINITE_SSTHRESH).into(),
             state.map(|state| state.in_flight).into(),
-            state.map(|state| micros(state.srtt)).into(),
+            state.map(|state| state.srtt).filter(|srtt| !srtt.is_zero()).map(micros).into(),
             state.and_then(|state| state.pacing).map(Rate::as_bps).map(|bps| bps as f64).into(),
         ]);
     }

@@ -155,7 +155,7 @@ pub(super) const SAMPLES: TableSpec = TableSpec {
         "snd_cwnd_pkts": Integer, "packets", "sender", "Window after the last event of the bin.";
         "snd_ssthresh_pkts": Integer, "packets", "sender", "Threshold after it; empty before the first.";
         "unacked": Integer, "packets", "sender", "Packets in flight after it.";
-        "rtt_us": Float, "us", "sender", "Smoothed RTT after it.";
+        "rtt_us": Float, "us", "sender", "Smoothed RTT after it; empty before the first.";
         "pacing_rate_bps": Float, "bit/s", "sender", "Pacing rate after it; empty if the flow is not paced.";
         "throughput_bps": Float, "bit/s", "link", "Bytes on the wire whose transmission began in the bin.";
         "sojourn_min_us": Float, "us", "queue", "Smallest queueing delay of a packet whose transmission began in the bin.";

@@ -187,6 +187,19 @@ fn a_completion_time_is_given_with_and_without_the_handshake() {
     assert_eq!(seconds(1, "completion_with_handshake_s"), seconds(1, "completion_time_s"));
 }
 
+#[test]
+fn a_flow_without_a_round_trip_time_has_none_in_its_samples() {
+    let text = "duration = \"1 s\"\n[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"250 ms\"\n[[flow]]\n";
+    let results = run_scenario(&Scenario::parse("slow.toml", text).unwrap(), Some(1), &Cancel::default(), |_| {});
+    let results = results.unwrap();
+    let samples = results.table("samples").unwrap();
+    assert_eq!((samples.get(0, "t_s"), samples.get(0, "rtt_us")), (Value::Float(0.0), Value::Missing));
+    assert_eq!(samples.get(0, "snd_cwnd_pkts"), Value::Integer(10));
+    let last = (0..samples.rows()).rfind(|row| samples.get(*row, "snd_cwnd_pkts") != Value::Missing);
+    let Value::Float(rtt) = samples.get(last.unwrap(), "rtt_us") else { panic!("it has been measured") };
+    assert!(rtt >= 250_000.0, "{rtt}");
+}
+
 /// In the table `samples` a datagram flow's bytes arrive when its packets do; the picture of a
 /// scenario is drawn from it.
 #[test]
