@@ -307,3 +307,44 @@ fn write(shown: &Shown<'_>, folder: &Path) -> Done {
     }
     write_file(&folder.join(REPORT), shown.page().to_html().as_bytes())
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    /// Words of a command line whose only quotes are single ones.
+    fn words(command: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        for (number, part) in command.split('\'').enumerate() {
+            if number % 2 == 1 {
+                words.push(part.to_owned());
+            } else {
+                words.extend(part.split_whitespace().map(str::to_owned));
+            }
+        }
+        words
+    }
+
+    /// Numbers of a page that takes minutes to make go stale in silence otherwise. If this fails run
+    /// `.ci/todays-stack`, and read what is written above its tables.
+    #[test]
+    fn the_page_of_todays_stacks_was_measured_with_todays_settings() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/todays-stack.md");
+        // The crate by itself has no pages.
+        let Ok(page) = std::fs::read_to_string(page) else { return };
+        let mut tables = 0;
+        for table in page.split("<!-- Made by `").skip(1) {
+            let (command, rest) = table.split_once('`').unwrap();
+            let Command::Benchmark(args) = Cli::try_parse_from(words(command)).unwrap().command else {
+                panic!("{command}")
+            };
+            let hash = planned(&args, None).unwrap().hash();
+            assert!(rest.contains(&format!("benchmark {hash}.")), "{command}: {hash}");
+            tables += 1;
+        }
+        assert_eq!(tables, 7);
+    }
+}
