@@ -148,8 +148,8 @@ fn table_of(columns: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Table> {
     Table::of_lists(columns)
 }
 
-/// A table of named columns, each of a kind ("text", "integer", "number" or "flag") and a list: what
-/// a pickled table is made of.
+/// A table of named columns, each of a kind ("text", "integer", "number" or "flag") and a list:
+/// what a pickled table is made of.
 #[pyfunction]
 fn table_from(columns: Vec<(String, String, Bound<'_, PyAny>)>) -> PyResult<Table> {
     Table::of_kinds(columns)

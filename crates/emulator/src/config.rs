@@ -99,8 +99,8 @@ pub struct WorldConfig {
     pub ways: Vec<Vec<LinkId>>,
     /// Routes, at most one for every ordered pair of hosts.
     pub routes: Vec<RouteConfig>,
-    /// Seed of all random decisions of links. Links with the same place in `links` decide as those of
-    /// the simulator with this seed in this run.
+    /// Seed of all random decisions of links. Links with the same place in `links` decide as those
+    /// of the simulator with this seed in this run.
     pub seed: u64,
     /// Number of the run. Each has random streams of its own.
     pub run: u64,

@@ -84,8 +84,8 @@ impl congestion::Controller for QuinnController {
         self.events.on_mtu(new_mtu);
     }
 
-    /// quinn lets a packet leave if less than the window is in flight with it, not if as much is: of
-    /// a window of whole packets the last would never leave.
+    /// quinn lets a packet leave if less than the window is in flight with it, not if as much is:
+    /// of a window of whole packets the last would never leave.
     fn window(&self) -> u64 {
         self.events.window() + 1
     }

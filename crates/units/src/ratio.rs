@@ -1,7 +1,7 @@
 //! Products and quotients of 64-bit numbers.
 
-/// `(a * b + c) / d`, rounded down, saturating; `d` is not zero. What fits in 64 bits, as nearly all
-/// packets' times do, is not divided in 128, which takes several times as long.
+/// `(a * b + c) / d`, rounded down, saturating; `d` is not zero. What fits in 64 bits, as nearly
+/// all packets' times do, is not divided in 128, which takes several times as long.
 #[inline]
 pub(crate) const fn mul_div(a: u64, b: u64, c: u64, d: u64) -> u64 {
     if let Some(product) = a.checked_mul(b)

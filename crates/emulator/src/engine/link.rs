@@ -322,8 +322,8 @@ mod tests {
         received
     }
 
-    /// Differential: every kind of link, here and in the simulator, to the nanosecond. What is random
-    /// draws the same numbers.
+    /// Differential: every kind of link, here and in the simulator, to the nanosecond. What is
+    /// random draws the same numbers.
     #[test]
     fn links_of_every_kind_do_what_those_of_the_simulator_do() {
         let plain = MediumConfig::default();

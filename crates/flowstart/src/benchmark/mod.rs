@@ -328,7 +328,8 @@ mod tests {
         words
     }
 
-    /// Numbers of a page that takes minutes to make go stale in silence otherwise. If this fails run
+    /// Numbers of a page that takes minutes to make go stale in silence otherwise. If this fails
+    /// run
     /// `.ci/todays-stack`, and read what is written above its tables.
     #[test]
     fn the_page_of_todays_stacks_was_measured_with_todays_settings() {

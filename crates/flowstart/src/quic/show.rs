@@ -63,8 +63,8 @@ pub(super) fn received(received: &Received) -> String {
     }
 }
 
-/// Says it if data for a time ended long before, or if a number of bytes did not come: the other end
-/// takes or gives so much and no more.
+/// Says it if data for a time ended long before, or if a number of bytes did not come: the other
+/// end takes or gives so much and no more.
 pub(super) fn cut_short(request: &Request, received: &Received) -> Option<String> {
     if let (Some(size), None) = (request.size, request.nanos) {
         return (received.bytes < size).then(|| {
