@@ -16,7 +16,7 @@ use pyo3::types::PyCapsule;
 #[pyclass(frozen, module = "flowstart._native")]
 pub(crate) struct Table(RecordBatch);
 
-/// Kinds of columns in pickled tables.
+/// Kinds of columns.
 const TEXT: &str = "text";
 const INTEGER: &str = "integer";
 const NUMBER: &str = "number";
@@ -24,6 +24,17 @@ const FLAG: &str = "flag";
 
 /// A column of a pickled table: name, kind, values.
 type Pickled = (String, &'static str, Py<PyAny>);
+
+/// The values of a list, all of a kind.
+fn array(kind: &str, list: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
+    Ok(match kind {
+        TEXT => Arc::new(list.extract::<Vec<Option<String>>>()?.into_iter().collect::<StringArray>()),
+        INTEGER => Arc::new(list.extract::<Vec<Option<i64>>>()?.into_iter().collect::<Int64Array>()),
+        FLAG => Arc::new(list.extract::<Vec<Option<bool>>>()?.into_iter().collect::<BooleanArray>()),
+        NUMBER => Arc::new(list.extract::<Vec<Option<f64>>>()?.into_iter().collect::<Float64Array>()),
+        _ => return Err(PyTypeError::new_err(format!("there are no columns of kind \"{kind}\""))),
+    })
+}
 
 fn defect(error: &ArrowError) -> PyErr {
     PyRuntimeError::new_err(format!("this table cannot be handed over: {error}"))
@@ -86,39 +97,20 @@ impl Table {
     /// A table of named lists: of flags, of whole numbers, of numbers or of text, where `None` is
     /// nothing said.
     pub(crate) fn of_lists(columns: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Self> {
-        let array = |name: &str, list: &Bound<'_, PyAny>| -> PyResult<ArrayRef> {
-            if list.extract::<Vec<Option<f64>>>().is_ok_and(|values| values.iter().all(Option::is_none)) {
-                return Ok(Arc::new(list.extract::<Vec<Option<f64>>>()?.into_iter().collect::<Float64Array>()));
+        let columns = columns.into_iter().map(|(name, list)| {
+            let silent = list.extract::<Vec<Option<f64>>>().is_ok_and(|values| values.iter().all(Option::is_none));
+            // Of a list that says nothing every kind is right.
+            let kinds = if silent { &[NUMBER][..] } else { &[FLAG, INTEGER, NUMBER, TEXT] };
+            match kinds.iter().find_map(|kind| array(kind, &list).ok()) {
+                Some(array) => Ok((name, array)),
+                None => Err(PyTypeError::new_err(format!("column {name}: its values are of several kinds"))),
             }
-            if let Ok(flags) = list.extract::<Vec<Option<bool>>>() {
-                return Ok(Arc::new(BooleanArray::from(flags)));
-            }
-            if let Ok(numbers) = list.extract::<Vec<Option<i64>>>() {
-                return Ok(Arc::new(numbers.into_iter().collect::<Int64Array>()));
-            }
-            if let Ok(numbers) = list.extract::<Vec<Option<f64>>>() {
-                return Ok(Arc::new(numbers.into_iter().collect::<Float64Array>()));
-            }
-            let texts = list.extract::<Vec<Option<String>>>();
-            let texts =
-                texts.map_err(|_| PyTypeError::new_err(format!("column {name}: its values are of several kinds")))?;
-            Ok(Arc::new(texts.into_iter().collect::<StringArray>()))
-        };
-        let columns = columns.iter().map(|(name, list)| Ok((name.clone(), array(name, list)?)));
+        });
         Self::of(columns.collect::<PyResult<_>>()?)
     }
 
     /// A table of named columns of known kinds, as [`Self::__reduce__`] names them.
     pub(crate) fn of_kinds(columns: Vec<(String, String, Bound<'_, PyAny>)>) -> PyResult<Self> {
-        let array = |kind: &str, list: &Bound<'_, PyAny>| -> PyResult<ArrayRef> {
-            Ok(match kind {
-                TEXT => Arc::new(list.extract::<Vec<Option<String>>>()?.into_iter().collect::<StringArray>()),
-                INTEGER => Arc::new(list.extract::<Vec<Option<i64>>>()?.into_iter().collect::<Int64Array>()),
-                FLAG => Arc::new(list.extract::<Vec<Option<bool>>>()?.into_iter().collect::<BooleanArray>()),
-                NUMBER => Arc::new(list.extract::<Vec<Option<f64>>>()?.into_iter().collect::<Float64Array>()),
-                _ => return Err(PyTypeError::new_err(format!("there are no columns of kind \"{kind}\""))),
-            })
-        };
         let columns = columns.iter().map(|(name, kind, list)| Ok((name.clone(), array(kind, list)?)));
         Self::of(columns.collect::<PyResult<_>>()?)
     }

@@ -26,8 +26,7 @@ pub struct PathSpec {
     /// Size of the bottleneck's buffer; the packet in transmission is not in it. A BDP is of the
     /// largest rate of a capacity that changes in steps, of the mean of a fading one. Default: 1
     /// BDP. Queues with a limit of their own (`fair_queuing`, `fq_codel`, `codel`, `red`,
-    /// `sch_red`,
-    /// `pie`, `dual_pi2`, and others whose table says one) have none beside it.
+    /// `sch_red`, `pie`, `dual_pi2`, and others whose table says one) have none beside it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Buffer>,
     /// Queue discipline of the bottleneck.

@@ -315,19 +315,6 @@ mod tests {
     use super::*;
     use crate::cli::{Cli, Command};
 
-    /// Words of a command line whose only quotes are single ones.
-    fn words(command: &str) -> Vec<String> {
-        let mut words = Vec::new();
-        for (number, part) in command.split('\'').enumerate() {
-            if number % 2 == 1 {
-                words.push(part.to_owned());
-            } else {
-                words.extend(part.split_whitespace().map(str::to_owned));
-            }
-        }
-        words
-    }
-
     /// Numbers of a page that takes minutes to make go stale in silence otherwise. If this fails
     /// run
     /// `.ci/todays-stack`, and read what is written above its tables.
@@ -339,7 +326,7 @@ mod tests {
         let mut tables = 0;
         for table in page.split("<!-- Made by `").skip(1) {
             let (command, rest) = table.split_once('`').unwrap();
-            let Command::Benchmark(args) = Cli::try_parse_from(words(command)).unwrap().command else {
+            let Command::Benchmark(args) = Cli::try_parse_from(shlex::split(command).unwrap()).unwrap().command else {
                 panic!("{command}")
             };
             let hash = planned(&args, None).unwrap().hash();
