@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::linux::fs::MetadataExt as _;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns, unshare};
@@ -130,6 +131,21 @@ pub fn privilege() -> Result<Privilege, Error> {
     }
 }
 
+/// How long a thread that was waited for may take to leave the process.
+const LEAVING: Duration = Duration::from_secs(1);
+
+/// Does what only a process with one thread may do. A thread that was joined counts until the kernel
+/// has removed it, a moment after `join` returns, so what is refused for that reason is tried again.
+fn when_alone(mut act: impl FnMut() -> nix::Result<()>) -> nix::Result<()> {
+    let began = Instant::now();
+    loop {
+        match act() {
+            Err(Errno::EINVAL) if began.elapsed() < LEAVING => thread::sleep(Duration::from_micros(100)),
+            done => return done,
+        }
+    }
+}
+
 /// Moves this process into a user namespace of its own in which it may make network namespaces, as
 /// the user it is but with the number 0.
 ///
@@ -137,7 +153,7 @@ pub fn privilege() -> Result<Privilege, Error> {
 /// If the process has more than one thread already, or the system does not allow it.
 pub fn enter_user_namespace() -> Result<(), Error> {
     let (uid, gid) = (nix::unistd::geteuid(), nix::unistd::getegid());
-    unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS).map_err(|error| match error {
+    when_alone(|| unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS)).map_err(|error| match error {
         Errno::EINVAL => Error::Failed("a user namespace must be entered before threads are started".to_owned()),
         Errno::EPERM | Errno::ENOSPC => Error::NotPossible(format!(
             "a user namespace is not allowed here ({error}): {}",
@@ -163,4 +179,27 @@ pub fn enter_user_namespace() -> Result<(), Error> {
 /// visible to everybody.
 pub(crate) fn in_first_user_namespace() -> bool {
     setting("/proc/self/uid_map").is_some_and(|map| map.split_whitespace().eq(["0", "0", "4294967295"]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_is_leaving_is_waited_for_and_other_refusals_are_said_at_once() {
+        let mut tries = 0;
+        let third = || {
+            tries += 1;
+            if tries < 3 { Err(Errno::EINVAL) } else { Ok(()) }
+        };
+        assert_eq!(when_alone(third), Ok(()));
+        assert_eq!(tries, 3);
+        tries = 0;
+        let never = || {
+            tries += 1;
+            Err(Errno::EPERM)
+        };
+        assert_eq!(when_alone(never), Err(Errno::EPERM));
+        assert_eq!(tries, 1);
+    }
 }
