@@ -66,7 +66,8 @@ fn transfers_both_ways_are_whole_and_a_file_arrives() {
     assert_eq!((status, error.lines().count()), (Some(2), 1), "{error}");
     let (status, text, error) = run(&["path", "127.0.0.1", "-p", port]);
     assert_eq!(status, Some(0), "{error}");
-    assert!(text.starts_with("About "), "{text}");
+    // A busy machine may leave it undecided, and that is said.
+    assert!(["About ", "At least ", "Perhaps "].iter().any(|word| text.starts_with(word)), "{text}");
 }
 
 /// The events of the only qlog of one side in a folder.

@@ -68,6 +68,7 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("hystart++", "hystart_plus_plus+cubic"),
     ("hystart_plus_plus", "hystart_plus_plus+cubic"),
     ("paced_chirping", "paced_chirping+dctcp"),
+    ("adaptive_chirping", "adaptive_chirping+cubic"),
     ("bbr", "built_in+bbr"),
     ("bbr3", "built_in+bbr3"),
 ];
@@ -97,7 +98,8 @@ pub const DEFAULT: &[&str] = &[
     "slow_start+dctcp",
     "paced_chirping+dctcp",
     "paced_chirping+cubic",
-    "slow_start+reno",
+    "adaptive_chirping+cubic",
+    "adaptive_chirping+delay_target",
 ];
 
 impl Contestant {
