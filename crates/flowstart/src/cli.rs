@@ -21,7 +21,7 @@ use crate::router::RouterCommand;
     version,
     about,
     long_about = "Race flow starts over a described path: how fast does a new flow get up to speed, and at whose cost in delay?",
-    after_help = "Example: flowstart compare -C cubic,hystart++,paced_chirping --capacity 100Mbit/s --rtt 20ms",
+    after_help = "Example: flowstart compare -C cubic,hystart++,adaptive_chirping --capacity 100Mbit/s --rtt 20ms",
     max_term_width = 100,
     propagate_version = true
 )]
