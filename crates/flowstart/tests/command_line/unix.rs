@@ -57,7 +57,8 @@ fn after_ctrl_c_what_was_finished_is_kept_and_readable_and_the_status_is_130() {
     child.stderr.take().expect("piped").read_to_string(&mut complaint).expect("UTF-8");
     let status = child.wait().expect("ended");
     assert_eq!(status.code(), Some(130), "{status} {:?} {complaint}", status.signal());
-    assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
+    // All of the runs take minutes.
+    assert!(asked.elapsed() < Duration::from_secs(60), "{:?}", asked.elapsed());
     assert!(text.contains("Interrupted: "), "{text}");
     let said: Vec<&str> = complaint.lines().collect();
     assert!(said[0].contains("runs: 100000") && said[0].contains(" on 2 threads"), "an estimate: {complaint}");

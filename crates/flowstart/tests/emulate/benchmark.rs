@@ -128,7 +128,7 @@ fn a_program_is_judged_by_the_record_that_it_writes() {
     // It is told at once, not after the others on the path have run for as long as they should.
     let others = |word| match word {
         "0" => "2",
-        "500ms" => "20s",
+        "500ms" => "300s",
         "2Mbit/s" => "1Mbit/s",
         word => word,
     };
@@ -141,7 +141,7 @@ fn a_program_is_judged_by_the_record_that_it_writes() {
         let output = flowstart(&[&beside[..], &["--command", line]].concat()).output().unwrap();
         assert_eq!(output.status.code(), Some(2));
         assert!(text(&output.stderr).contains(part), "{}", text(&output.stderr));
-        assert!(began.elapsed() < Duration::from_secs(8), "{line}: {:?}", began.elapsed());
+        assert!(began.elapsed() < Duration::from_secs(100), "{line}: {:?}", began.elapsed());
     }
     assert!(refused("probe {rate}").contains("the command does not say where {seconds} goes"));
     // Records of what cannot have been.
