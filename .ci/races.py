@@ -1,9 +1,11 @@
-"""What the races of .ci/beyond-the-grid and .ci/random-paths are run with."""
+"""What .ci/beyond-the-grid, .ci/random-paths and .ci/after-the-answer are run with."""
 
+import csv
 import json
 import os
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -42,3 +44,13 @@ def compared(flowstart, more, void=None):
         return None
     contestants = json.loads(text)["contestants"]
     return [[run["values"] for run in contestant["runs"]] for contestant in contestants]
+
+
+def scenario(flowstart, text, table="flows"):
+    """Rows of a table of a scenario, of its flows if it is not named."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "scenario.toml"
+        file.write_text(text)
+        output([flowstart, "run", str(file), "--out", f"{folder}/out", "--threads", "1"])
+        with open(f"{folder}/out/{table}.csv", newline="") as rows:
+            return list(csv.DictReader(rows))
