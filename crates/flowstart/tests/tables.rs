@@ -77,8 +77,8 @@ fn of_flow(table: &str, name: &str, column: &str) -> String {
     let head: Vec<&str> = lines.next().expect("columns").split(',').collect();
     let place =
         |column: &str| head.iter().position(|other| *other == column).unwrap_or_else(|| panic!("a column {column}"));
-    let rows = lines.map(|line| line.split(',').collect::<Vec<_>>());
-    let row = rows.filter(|row| row[place("name")] == name).next().unwrap_or_else(|| panic!("a flow {name}"));
+    let mut rows = lines.map(|line| line.split(',').collect::<Vec<_>>());
+    let row = rows.find(|row| row[place("name")] == name).unwrap_or_else(|| panic!("a flow {name}"));
     assert_eq!(row.len(), head.len(), "a comma in a cell");
     row[place(column)].to_owned()
 }
