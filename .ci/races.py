@@ -1,9 +1,13 @@
-"""What the races of .ci/beyond-the-grid and .ci/random-paths are run with."""
+"""What .ci/beyond-the-grid, .ci/random-paths and .ci/after-the-answer are run with."""
 
+import csv
 import json
+import math
 import os
+import random
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -42,3 +46,81 @@ def compared(flowstart, more, void=None):
         return None
     contestants = json.loads(text)["contestants"]
     return [[run["values"] for run in contestant["runs"]] for contestant in contestants]
+
+
+def scenario(flowstart, text, table="flows", void=None):
+    """Rows of a table of a scenario, of its flows if it is not named; `None` if it is void."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "scenario.toml"
+        file.write_text(text)
+        if output([flowstart, "run", str(file), "--out", f"{folder}/out", "--threads", "1"], void) is None:
+            return None
+        with open(f"{folder}/out/{table}.csv", newline="") as rows:
+            return list(csv.DictReader(rows))
+
+
+# Paths drawn at random, and what is said of those that there cannot be.
+VOID = "aggregates of these limits"
+QUEUES = ["drop_tail", "pie", "codel", "fq_codel", "dual_pi2", "red"]
+OTHERS = ["cubic", "bbr", "reno", "2 cubic", "cubic", "bbr"]
+
+
+def log_uniform(draw, low, high):
+    return math.exp(draw.uniform(math.log(low), math.log(high)))
+
+
+def drawn_path(number):
+    """Keys of a profile's [path], the queue, who else is there, the capacity in Mbit/s; `None` if
+    the draw is of a shaper whose capacity fades, which there is not."""
+    draw = random.Random(number)
+    between = lambda low, high: log_uniform(draw, low, high)
+    capacity, rtt = between(3, 600), between(6, 200)
+    keys = {"capacity": f'"{capacity:.2f} Mbit/s"', "rtt": f'"{rtt:.1f} ms"', "buffer": f'"{between(0.25, 4):.2f} BDP"'}
+    fading = draw.random() < 0.15
+    if fading:
+        spread, correlation = draw.uniform(0.1, 1), between(50, 2000)
+        keys["capacity"] = (
+            f'{{ mean = "{capacity:.2f} Mbit/s", spread = {spread:.2f}, correlation = "{correlation:.0f} ms" }}'
+        )
+    kind, shaped = draw.random(), False
+    if kind < 0.16:
+        burst, line = between(8, 512), capacity * between(1.5, 20)
+        keys["medium"], shaped = f'{{ shaper = {{ burst = "{burst:.0f} kB", line = "{line:.1f} Mbit/s" }} }}', True
+    elif kind < 0.30:
+        every, errors = between(500, 20000), draw.choice([0, 0, 0.1])
+        keys["medium"] = f'{{ slots = {{ every = "{every:.0f} us", errors = {errors}, again_after = "8 ms" }} }}'
+    elif kind < 0.42 and not fading and capacity < 300:
+        frames, airtime = draw.choice([32, 64, 128]), between(1, 4)
+        errors, others = draw.uniform(0, 0.15), draw.choice([0, 0, 1, 3])
+        keys["medium"] = (
+            f'{{ wifi = {{ frames = {frames}, airtime = "{airtime:.1f} ms", errors = {errors:.2f}, others = {others} }} }}'
+        )
+    elif kind < 0.5:
+        every, delay = between(0.5, 10), between(1, 12)
+        keys["medium"] = f'{{ grants = {{ every = "{every:.1f} ms", delay = "{delay:.1f} ms" }} }}'
+    elif kind < 0.55:
+        at, extra = between(50, 1000), between(2, 40)
+        keys["medium"] = f'{{ detours = [{{ at = "{at:.0f} ms", extra = "{extra:.0f} ms" }}] }}'
+    back = draw.random()
+    if back < 0.25:
+        most = draw.choice([None, 8, 16, 44])
+        limit = f", most = {most}" if most else ""
+        keys["merged_acks"] = f'{{ within = "{between(300, 20000):.0f} us"{limit} }}'
+    elif back < 0.35:
+        keys["reverse_capacity"], keys["reverse_buffer"] = f'"{capacity / between(8, 60):.3f} Mbit/s"', '"100 ms"'
+    elif back < 0.42:
+        keys["reverse_capacity"] = f'"{capacity / between(4, 20):.3f} Mbit/s"'
+        every, delay = between(0.5, 10), between(1, 12)
+        keys["reverse_medium"] = f'{{ grants = {{ every = "{every:.1f} ms", delay = "{delay:.1f} ms" }} }}'
+    elif back < 0.47:
+        keys["reverse_capacity"] = f'"{capacity / between(8, 60):.3f} Mbit/s"'
+        keys["reverse_queue"] = '"ack_filter"'
+    if draw.random() < 0.35:
+        jitter = min(between(100, 12000), rtt * 400)
+        reorder = draw.random() < 0.25
+        keys["jitter"] = f'{{ spread = "{jitter:.0f} us", reorder = true }}' if reorder else f'"{jitter:.0f} us"'
+    if draw.random() < 0.12:
+        keys["loss"] = f"{between(1e-4, 0.02):.5f}"
+    queue = draw.choices(QUEUES, [0.42, 0.12, 0.12, 0.14, 0.12, 0.08])[0]
+    beside = draw.choice(OTHERS) if draw.random() < 0.35 else None
+    return None if shaped and fading else (keys, queue, beside, capacity)
