@@ -64,6 +64,13 @@ pub struct DelayTargetConfig {
     pub min_packets: u32,
     /// The rate is at most this many times what is delivered, at least 1; default 2.
     pub ceiling: f64,
+    /// A queue of so many times the RTT without one, and of `foreign_targets` targets, is answered
+    /// at once, not at the end of the round trip, which lasts as long as the queue; default 2, at
+    /// least 0, 0 for never. (On 400 random paths 27 000 packets were lost with either 1 or 2, and
+    /// 89 000 with 0; 7 flows carried less than 0.9 of what they did with 0, and 5.)
+    pub brake_rtts: f64,
+    /// ... with so many times what is delivered, above 0 up to 1; default 0.5.
+    pub brake_factor: f64,
     /// What a timeout leaves of the rate, above 0 up to 1; default 0.5.
     pub timeout_factor: f64,
     /// Queueing delay in times of the target from which on the queue may be somebody else's, at
@@ -126,6 +133,8 @@ impl Default for DelayTargetConfig {
             min_rtt_window: Span::from_secs(10),
             min_packets: 2,
             ceiling: 2.0,
+            brake_rtts: 2.0,
+            brake_factor: 0.5,
             timeout_factor: 0.5,
             foreign_targets: 6.0,
             foreign_rounds: 12,
@@ -167,6 +176,8 @@ impl AvoidanceConstants for DelayTargetConfig {
         check(self.min_packets >= 1, "min_packets", "at least 1")?;
         check(self.ceiling >= 1.0 && self.ceiling.is_finite(), "ceiling", "at least 1")?;
         check(self.foreign_targets >= 1.0 && self.foreign_targets.is_finite(), "foreign_targets", "at least 1")?;
+        check(self.brake_rtts >= 0.0 && self.brake_rtts.is_finite(), "brake_rtts", "at least 0")?;
+        check(self.brake_factor > 0.0 && self.brake_factor <= 1.0, "brake_factor", "above 0 and at most 1")?;
         check(self.give_up_share > 0.0 && self.give_up_share <= 1.0, "give_up_share", "above 0 and at most 1")?;
         let packets = self.give_up_packets >= 0.0 && self.give_up_packets.is_finite();
         check(packets, "give_up_packets", "at least 0")?;

@@ -12,6 +12,9 @@
 //! - Once per round trip, the rate is set to what is delivered, more or less in proportion to the
 //!   distance from the target. What was sent in the last round trip and does not show in the delay
 //!   yet is foreseen, so that large gains do not swing.
+//! - A round trip lasts as long as its queue. Where that is twice the RTT without one, the rate
+//!   comes down to half of what is delivered at once, not at the end of the round: a token bucket
+//!   that is spent lets a tenth pass of what is sent, from one packet to the next.
 //! - A round with more than 2 % of losses or marks brings the rate down to what is delivered; one
 //!   with none lets it grow. Losses below that are not congestion of a queue of one's own.
 //! - The smallest RTT is forgotten after 10 s; every half of that time the queue is emptied for a
@@ -102,6 +105,8 @@ pub struct DelayTarget {
     settling: bool,
     /// A timeout was in this round.
     silent: bool,
+    /// The rate was brought down in this round because it lasts for so long.
+    braked: bool,
     /// Rounds with a queue that does not go away, and the rate before the first of them.
     foreign: u32,
     undoubted: Rate,
@@ -153,6 +158,7 @@ impl DelayTarget {
             measured: None,
             settling: false,
             silent: false,
+            braked: false,
             foreign: 0,
             undoubted: Rate::ZERO,
             peaks: [Rate::ZERO; 2],
@@ -260,6 +266,22 @@ impl DelayTarget {
         next
     }
 
+    /// Brings the rate down at once, once per round, where the queue has become so long that the end
+    /// of the round would be too late: it lasts as long as the queue.
+    fn brake(&mut self) {
+        let (Some(rate), Some(delivery)) = (self.rate, self.path.delivery) else { return };
+        if self.braked || self.settling || self.silent || self.config.brake_rtts == 0.0 {
+            return;
+        }
+        let queueing = self.queueing().as_secs_f64();
+        let long = self.target_at(delivery) * self.config.foreign_targets + self.noise();
+        if queueing > long.max(self.base().as_secs_f64() * self.config.brake_rtts) {
+            let least = self.path.least_rate(self.config.min_packets);
+            self.rate = Some(rate.min(delivery.mul_f64(self.config.brake_factor)).max(least));
+            self.braked = true;
+        }
+    }
+
     /// Share of this round's packets that was lost or marked.
     fn loss(&self) -> f64 {
         self.congested as f64 / (self.congested + self.delivered).max(1) as f64
@@ -333,6 +355,7 @@ impl DelayTarget {
     }
 
     fn on_round(&mut self, now: Time) {
+        let braked = core::mem::take(&mut self.braked);
         let range = self.round_most.checked_sub(self.round_least).unwrap_or(Span::ZERO);
         let least = core::mem::replace(&mut self.round_least, Span::MAX);
         self.round_most = Span::ZERO;
@@ -366,7 +389,8 @@ impl DelayTarget {
             let full = delivery < self.before.mul_f64(1.0 - self.config.loss_threshold)
                 || self.queueing().as_secs_f64() > self.target_at(delivery).max(self.least_target()) / 2.0;
             let excess = rate.as_bps() as f64 / delivery.as_bps().max(1) as f64 - 1.0;
-            let foreseen = if full { excess.clamp(-1.0, 1.0) * self.rtt.as_secs_f64() } else { 0.0 };
+            // Of a round in which the rate was brought down nobody knows how much was sent too much.
+            let foreseen = if full && !braked { excess.clamp(-1.0, 1.0) * self.rtt.as_secs_f64() } else { 0.0 };
             self.before = rate;
             let hoped_for = if self.uneven { self.hoped_for(now) } else { Rate::ZERO };
             let tried = self.trial.on_round(&self.config, (rate, delivery, hoped_for), self.loss());
@@ -411,10 +435,12 @@ impl CongestionAvoidance for DelayTarget {
             self.round_end = ack.delivered;
             // Of a flow that did not use its rate nothing can be learnt.
             if sample.app_limited {
-                (self.delivered, self.congested) = (0, 0);
+                (self.delivered, self.congested, self.braked) = (0, 0, false);
             } else {
                 self.on_round(ack.now);
             }
+        } else {
+            self.brake();
         }
     }
 

@@ -313,3 +313,60 @@ fn a_rate_that_losses_without_a_queue_keep_low_is_given_up() {
     assert_eq!(rounds_of_losses(8, Span::ZERO), None, "too seldom");
     assert_eq!(rounds_of_losses(1, ms(3)), None, "its own queue");
 }
+
+/// A control at 100 Mbit/s over a path of 50 ms that has begun to deliver a tenth of it.
+fn overwhelmed(queue: Span) -> DelayTarget {
+    let mut control = control(queue);
+    (control.rate, control.before) = (Some(RATE), RATE);
+    control.path.delivery = Some(RATE.mul_f64(0.1));
+    control.brake();
+    control
+}
+
+#[test]
+fn a_queue_of_more_than_two_round_trips_brings_the_rate_down_before_the_round_is_over() {
+    assert_eq!(overwhelmed(ms(99)).rate(), Some(RATE));
+    let mut control = overwhelmed(ms(101));
+    assert_eq!(control.rate(), Some(RATE.mul_f64(0.05)));
+    control.rate = Some(RATE);
+    control.brake();
+    assert_eq!(control.rate(), Some(RATE), "once per round");
+    control.on_round(Time::ZERO + ms(150));
+    control.rate = Some(RATE);
+    control.brake();
+    assert_eq!(control.rate(), Some(RATE.mul_f64(0.05)), "and again in the next one");
+}
+
+#[test]
+fn a_queue_of_few_packets_on_a_short_path_is_none_that_cannot_wait() {
+    let mut control = DelayTarget::new(&DelayTargetConfig::default(), 1448);
+    control.smallest.reset(Span::from_micros(100));
+    (control.rate, control.path.delivery) = (Some(RATE), Some(RATE));
+    for (queue, expected) in [(2900, RATE), (3100, RATE.mul_f64(0.5))] {
+        control.rtt = Span::from_micros(100 + queue);
+        control.path.srtt = control.rtt;
+        control.brake();
+        assert_eq!(control.rate(), Some(expected), "six targets: {queue}");
+    }
+}
+
+#[test]
+fn what_was_delivered_before_it_took_over_and_in_a_silence_does_not_bring_it_down() {
+    for (settling, silent) in [(true, false), (false, true)] {
+        let mut control = control(ms(200));
+        (control.rate, control.path.delivery) = (Some(RATE), Some(RATE.mul_f64(0.1)));
+        (control.settling, control.silent) = (settling, silent);
+        control.brake();
+        assert_eq!(control.rate(), Some(RATE));
+    }
+}
+
+#[test]
+fn after_a_round_in_which_the_rate_came_down_nothing_is_foreseen() {
+    let mut control = overwhelmed(ms(150));
+    control.on_round(Time::ZERO + ms(200));
+    // Of what is delivered, less by half of the queue.
+    let rate = control.rate().unwrap().as_bps() as f64;
+    let expected = RATE.as_bps() as f64 * 0.1 * (1.0 - 0.5 * 149.5 / 200.0);
+    assert!((rate / expected - 1.0).abs() < 0.01, "{rate} {expected}");
+}
