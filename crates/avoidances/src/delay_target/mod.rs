@@ -12,9 +12,9 @@
 //! - Once per round trip, the rate is set to what is delivered, more or less in proportion to the
 //!   distance from the target. What was sent in the last round trip and does not show in the delay
 //!   yet is foreseen, so that large gains do not swing.
-//! - A round trip lasts as long as its queue. Where that is twice the RTT without one, the rate
-//!   comes down to half of what is delivered at once, not at the end of the round: a token bucket
-//!   that is spent lets a tenth pass of what is sent, from one packet to the next.
+//! - A round trip lasts as long as its queue. Where that is twice the RTT without one, and a quarter
+//!   of what is sent is delivered, the rate comes down to half of that at once, not at the end of
+//!   the round: a token bucket that is spent lets a tenth pass from one packet to the next.
 //! - A round with more than 2 % of losses or marks brings the rate down to what is delivered; one
 //!   with none lets it grow. Losses below that are not congestion of a queue of one's own.
 //! - The smallest RTT is forgotten after 10 s; every half of that time the queue is emptied for a
@@ -105,6 +105,8 @@ pub struct DelayTarget {
     settling: bool,
     /// A timeout was in this round.
     silent: bool,
+    /// A timeout was in the round before: what it delivers began in a silence.
+    after_silence: bool,
     /// The rate was brought down in this round because it lasts for so long.
     braked: bool,
     /// Rounds with a queue that does not go away, and the rate before the first of them.
@@ -158,6 +160,7 @@ impl DelayTarget {
             measured: None,
             settling: false,
             silent: false,
+            after_silence: false,
             braked: false,
             foreign: 0,
             undoubted: Rate::ZERO,
@@ -266,11 +269,12 @@ impl DelayTarget {
         next
     }
 
-    /// Brings the rate down at once, once per round, where the queue has become so long that the end
-    /// of the round would be too late: it lasts as long as the queue.
+    /// Brings the rate down at once, once per round, where so much more is sent than delivered, and
+    /// the queue has become so long, that the end of the round would be too late.
     fn brake(&mut self) {
         let (Some(rate), Some(delivery)) = (self.rate, self.path.delivery) else { return };
-        if self.braked || self.settling || self.silent || self.config.brake_rtts == 0.0 {
+        let is_off = self.braked || self.settling || self.silent || self.after_silence || self.config.brake_rtts == 0.0;
+        if is_off || rate < delivery.mul_f64(self.config.brake_excess) {
             return;
         }
         let queueing = self.queueing().as_secs_f64();
@@ -363,6 +367,7 @@ impl DelayTarget {
             core::mem::take(&mut self.round_sum) / f64::from(core::mem::take(&mut self.round_samples).max(1)),
         );
         let silent = core::mem::take(&mut self.silent);
+        self.after_silence = silent;
         if silent {
             (self.delivered, self.congested) = (0, 0);
             self.before = self.rate.unwrap_or(self.before);

@@ -238,9 +238,11 @@ fn a_round_with_a_timeout_halves_the_rate_and_what_it_delivered_is_not_judged() 
     control.on_round(Time::ZERO + ms(1000));
     assert_eq!((control.rate(), control.known, control.noise()), (Some(RATE.mul_f64(0.5)), RATE, before));
     // The next one is.
+    assert!(control.after_silence);
     (control.path.delivery, control.delivered) = (Some(RATE.mul_f64(0.5)), 100);
     control.on_round(Time::ZERO + ms(1050));
     assert!(control.rate() > Some(RATE.mul_f64(0.6)), "up to what is known: {:?}", control.rate());
+    assert!(!control.after_silence);
 }
 
 /// What counts as queue after rounds over a path of 50 ms that carries `carries` and delays every
@@ -314,13 +316,23 @@ fn a_rate_that_losses_without_a_queue_keep_low_is_given_up() {
     assert_eq!(rounds_of_losses(1, ms(3)), None, "its own queue");
 }
 
-/// A control at 100 Mbit/s over a path of 50 ms that has begun to deliver a tenth of it.
-fn overwhelmed(queue: Span) -> DelayTarget {
+/// A control at 100 Mbit/s over a path of 50 ms that has begun to deliver this share of it.
+fn overwhelmed_by(queue: Span, share: f64) -> DelayTarget {
     let mut control = control(queue);
     (control.rate, control.before) = (Some(RATE), RATE);
-    control.path.delivery = Some(RATE.mul_f64(0.1));
+    control.path.delivery = Some(RATE.mul_f64(share));
     control.brake();
     control
+}
+
+fn overwhelmed(queue: Span) -> DelayTarget {
+    overwhelmed_by(queue, 0.1)
+}
+
+#[test]
+fn a_rate_that_fades_to_a_third_can_wait_for_the_end_of_the_round() {
+    assert_eq!(overwhelmed_by(ms(200), 0.26).rate(), Some(RATE));
+    assert_eq!(overwhelmed_by(ms(200), 0.24).rate(), Some(RATE.mul_f64(0.12)));
 }
 
 #[test]
@@ -341,21 +353,21 @@ fn a_queue_of_more_than_two_round_trips_brings_the_rate_down_before_the_round_is
 fn a_queue_of_few_packets_on_a_short_path_is_none_that_cannot_wait() {
     let mut control = DelayTarget::new(&DelayTargetConfig::default(), 1448);
     control.smallest.reset(Span::from_micros(100));
-    (control.rate, control.path.delivery) = (Some(RATE), Some(RATE));
-    for (queue, expected) in [(2900, RATE), (3100, RATE.mul_f64(0.5))] {
+    (control.rate, control.path.delivery) = (Some(RATE), Some(RATE.mul_f64(0.1)));
+    for (queue, is_long) in [(3400, false), (3600, true)] {
         control.rtt = Span::from_micros(100 + queue);
         control.path.srtt = control.rtt;
         control.brake();
-        assert_eq!(control.rate(), Some(expected), "six targets: {queue}");
+        assert_eq!(control.rate() != Some(RATE), is_long, "six targets: {queue}");
     }
 }
 
 #[test]
 fn what_was_delivered_before_it_took_over_and_in_a_silence_does_not_bring_it_down() {
-    for (settling, silent) in [(true, false), (false, true)] {
+    for (settling, silent, after_silence) in [(true, false, false), (false, true, false), (false, false, true)] {
         let mut control = control(ms(200));
         (control.rate, control.path.delivery) = (Some(RATE), Some(RATE.mul_f64(0.1)));
-        (control.settling, control.silent) = (settling, silent);
+        (control.settling, control.silent, control.after_silence) = (settling, silent, after_silence);
         control.brake();
         assert_eq!(control.rate(), Some(RATE));
     }
