@@ -69,6 +69,12 @@ pub struct Connection {
     /// When the stack was last listened to: what congestion control hears never goes back in time.
     heard: Time,
     quickest: Quickest,
+    /// It asks whether the other end is there, if that was silent for so long.
+    asks: Option<Span>,
+    /// When something of it arrived, or it was asked, last.
+    quiet: Time,
+    /// A packet that asks is due.
+    asking: bool,
 }
 
 /// Whether the stack has seen an RTT of nothing (see `waits`).
@@ -105,7 +111,24 @@ impl Connection {
             told: false,
             heard: Time::ZERO,
             quickest: Quickest::Before,
+            asks: None,
+            quiet: Time::ZERO,
+            asking: false,
         }
+    }
+
+    /// From now on it asks whether the other end is there when that was silent for so long, or for
+    /// two round trips if that is longer.
+    pub(crate) fn ask_after(&mut self, silence: Span) {
+        self.asks = Some(silence);
+    }
+
+    /// When it asks, if nothing arrives before.
+    fn asks_at(&self) -> Time {
+        let Some(asks) = self.asks.filter(|_| self.ready && !self.told && !self.inner.is_closed()) else {
+            return Time::NEVER;
+        };
+        self.quiet + asks.max(self.handshake_rtt() + self.handshake_rtt())
     }
 
     /// Hands all further packets to a controller. To be called when the handshake is complete. The
@@ -172,6 +195,7 @@ impl Connection {
     /// `counted` is the time that the stack was told.
     pub(crate) fn handle_event(&mut self, arrived: Time, counted: Time, event: ConnectionEvent) {
         let before = self.smoothed();
+        self.quiet = self.quiet.max(arrived);
         self.inner.handle_event(event);
         let mut waited = Span::ZERO;
         if let Some(newest) = self.gate.newest().filter(|_| self.ledger.is_some()) {
@@ -223,13 +247,19 @@ impl Connection {
             self.inner.handle_timeout(self.clock.instant(now));
             self.listen(now);
         }
+        if self.asks_at() <= now {
+            // One packet that the window does not hold back: the stack's own probes after a timeout
+            // are further and further apart.
+            self.inner.ping();
+            (self.quiet, self.asking) = (now, true);
+        }
     }
 
     /// When something is to be done without a packet coming in; [`Time::NEVER`] if nothing is.
     #[must_use]
     pub fn deadline(&self) -> Time {
         let stack = self.inner.poll_timeout().map_or(Time::NEVER, |at| self.clock.time(at));
-        stack.min(self.wake.unwrap_or(Time::NEVER))
+        stack.min(self.wake.unwrap_or(Time::NEVER)).min(self.asks_at())
     }
 
     /// When the next packet may leave, if nothing but its time holds it back.
@@ -270,6 +300,15 @@ impl Connection {
             self.gate.set(true);
             return self.inner.poll_transmit(instant, NonZeroUsize::MIN, buffer).ok_or(Idle::Exhausted);
         };
+        if std::mem::take(&mut self.asking) {
+            self.waiting = false;
+            self.gate.set(true);
+            let transmit = self.inner.poll_transmit(instant, NonZeroUsize::MIN, buffer);
+            self.gate.set(false);
+            if let Some(transmit) = transmit {
+                return Ok(transmit);
+            }
+        }
         if !self.waiting {
             self.gate.set(false);
             if let Some(transmit) = self.inner.poll_transmit(instant, NonZeroUsize::MIN, buffer) {

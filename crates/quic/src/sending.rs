@@ -9,7 +9,7 @@ use flowstart_units::{Span, Time};
 use noq_proto::{Dir, StreamId};
 
 use crate::connection::Connection;
-use crate::data::{PIECE_HEADER, Source};
+use crate::data::{PIECE_HEADER, Source, unreadable};
 use crate::departures::MessageEnds;
 use crate::ledger::HEADER_BYTES;
 use crate::look::{Look, LookConfig};
@@ -333,13 +333,17 @@ impl Sending {
             piece.extend_from_slice(&self.next.to_be_bytes());
             piece.extend_from_slice(&(length as u32).to_be_bytes());
             if let Err(error) = self.source.read(self.next, length, &mut piece) {
-                self.fault = Some(match error.kind() {
-                    std::io::ErrorKind::UnexpectedEof => "the file has become shorter".to_owned(),
-                    _ => format!("cannot read the file: {error}"),
-                });
+                self.fault = Some(unreadable(&error));
                 return wrote;
             }
             self.next += length as u64;
+            if self.size == Some(self.next)
+                && let Some(fault) = self.source.fault()
+            {
+                // The last piece does not leave: who has all of them takes them for the file.
+                self.fault = Some(fault);
+                return wrote;
+            }
             lane.turn = (lane.turn + 1) % lane.streams.len().max(1);
             let turn = lane.turn;
             if let (Some(ends), Some(paced)) = (&mut lane.ends, self.paced) {

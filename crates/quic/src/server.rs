@@ -22,6 +22,8 @@ use crate::telling::Telling;
 use crate::tls::Identity;
 
 mod opening;
+#[cfg(test)]
+mod tests;
 
 /// Makes the controller of a start and an avoidance by their names, or says what is wrong.
 pub type Controllers = Box<dyn Fn(&str, &str, u16) -> Result<ControllerConfig, String>>;
@@ -60,6 +62,13 @@ struct Session {
     begun: bool,
     /// What the memory said of the path.
     resumed: Option<Observed>,
+}
+
+impl Session {
+    /// What it sends cannot be sent, and its client does not know.
+    fn is_to_be_refused(&self) -> bool {
+        !self.told && self.sending.as_ref().is_some_and(|sending| sending.fault().is_some())
+    }
 }
 
 /// Something the server says to whoever runs it.
@@ -173,8 +182,8 @@ impl Server {
     }
 
     fn accept(&mut self, now: Time, number: usize, peer: SocketAddr) {
-        let same = self.lines.values().filter(|line| line.peer.ip() == peer.ip()).count();
-        let many = (same >= self.service.per_peer).then(|| format!("{same} at a time from one address are enough"));
+        let same = self.lines.values().filter(|line| self.service.is_one_peer(line.peer.ip(), peer.ip())).count();
+        let many = (same >= self.service.per_peer).then(|| self.service.enough(peer.ip(), same));
         if let Some(why) = self.ends.clone().or(many) {
             self.unwanted.insert(number, why.clone());
             self.news.push(News::Refused(peer, why));
@@ -222,6 +231,9 @@ impl Server {
             }
         }
         self.tell(now);
+        let faulty: Vec<u64> =
+            self.sessions.iter().filter(|(_, session)| session.is_to_be_refused()).map(|(number, _)| *number).collect();
+        faulty.into_iter().for_each(|session| self.conclude(now, session));
         for number in std::mem::take(&mut self.changed) {
             if let Some((session, _)) = self.session_of(number) {
                 self.begin(now, session);
@@ -476,6 +488,9 @@ impl Node for Server {
     }
 
     fn deadline(&self) -> Time {
+        if self.sessions.values().any(Session::is_to_be_refused) {
+            return Time::ZERO;
+        }
         let ends = self.sessions.values().filter_map(|session| session.sending.as_ref()).map(Sending::deadline);
         let tellings = self.sessions.values().filter(|session| !session.told).filter_map(|it| it.telling.as_ref());
         let told = tellings.map(Telling::due).min().unwrap_or(Time::NEVER);

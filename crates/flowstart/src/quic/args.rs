@@ -47,7 +47,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N", default_value_t = 64,
           value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) connections: usize,
-    /// Most connections of one address at the same time
+    /// Most connections of one address at the same time; over IPv6, of one /64
     #[arg(long, value_name = "N", default_value_t = 8,
           value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) per_peer: usize,

@@ -240,9 +240,24 @@ pub(crate) struct World {
     pub(crate) arrived: Vec<(u128, Time)>,
     /// The client's host, and the server's.
     pub(crate) hosts: [Busy; 2],
+    /// Who the server is, and what its clock counts from.
+    pub(crate) identity: Identity,
+    pub(crate) clock: Clock,
 }
 
 impl World {
+    /// The server is killed, and started anew by this identity and these limits: it knows of
+    /// nothing.
+    pub(crate) fn restart(&mut self, identity: &Identity, limits: &Limits) {
+        let make = Box::new(|start: &str, avoidance: &str, mtu| controller(start, avoidance, mtu));
+        self.server = Server::new(self.clock, limits, identity, Service::default(), make, false).unwrap();
+    }
+
+    /// Nothing passes any more in either direction, or all does again.
+    pub(crate) fn cut(&mut self, cut: bool) {
+        self.pipes.iter_mut().for_each(|pipe| pipe.link.loss = u64::from(cut));
+    }
+
     pub(crate) fn flush(&mut self) {
         let mut buffer = Vec::new();
         let now = self.now;
@@ -380,6 +395,8 @@ pub(crate) fn world_with(
         to_client: 0,
         arrived: Vec::new(),
         hosts: [Busy::default(), Busy::default()],
+        identity,
+        clock,
     }
 }
 
