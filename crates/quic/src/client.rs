@@ -442,7 +442,7 @@ impl Node for Client {
     fn handle(&mut self, now: Time, socket: usize, arrival: &Arrival, data: &[u8]) {
         self.heard = true;
         if let Some(endpoint) = self.endpoints.get_mut(socket) {
-            endpoint.handle(now, arrival, data);
+            endpoint.handle(now, arrival, data, &mut |_| false);
         }
         self.listen(now);
     }

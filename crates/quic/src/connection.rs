@@ -13,8 +13,9 @@ use noq_proto::{
 };
 
 use crate::clock::Clock;
-use crate::gate::{Gate, Told};
+use crate::gate::{Gate, Gates, Told};
 use crate::ledger::Ledger;
+use crate::moving::{Unproven, is_another_path};
 use crate::qlog::{Log, Qlog};
 use crate::waits;
 
@@ -75,6 +76,14 @@ pub struct Connection {
     quiet: Time,
     /// A packet that asks is due.
     asking: bool,
+    /// It is a server's, whose client may move.
+    server: bool,
+    /// Where the other end is.
+    remote: SocketAddr,
+    /// ... if it has not shown that it is there.
+    unproven: Option<Unproven>,
+    /// What is known of the path is of another one.
+    renewal: bool,
 }
 
 /// Whether the stack has seen an RTT of nothing (see `waits`).
@@ -93,10 +102,16 @@ impl Connection {
         handle: ConnectionHandle,
         clock: Clock,
         gate: Gate,
+        server: bool,
         log: Option<(Qlog, bool)>,
     ) -> Self {
         gate.set(true);
+        let path = inner.network_path(PathId::ZERO);
         Self {
+            server,
+            remote: path.map_or(SocketAddr::from(([0; 4], 0)), |path| path.remote()),
+            unproven: None,
+            renewal: false,
             inner,
             handle,
             clock,
@@ -190,10 +205,17 @@ impl Connection {
         chain.first().map(|certificate| certificate.to_vec())
     }
 
-    /// What a datagram says counts from when it arrived, so that an RTT has no part of the time
-    /// that it waited to be read, nor of the time that the other end waited before it sent it.
-    /// `counted` is the time that the stack was told.
-    pub(crate) fn handle_event(&mut self, arrived: Time, counted: Time, event: ConnectionEvent) {
+    /// What a datagram of so many bytes says counts from when it arrived, so that an RTT has no
+    /// part of the time that it waited to be read, nor of the time that the other end waited before
+    /// it sent it. `counted` is the time that the stack was told.
+    pub(crate) fn handle_datagram(
+        &mut self,
+        (arrived, counted): (Time, Time),
+        event: ConnectionEvent,
+        bytes: usize,
+        gates: &Gates,
+    ) {
+        let (made, _) = gates.last();
         let before = self.smoothed();
         self.quiet = self.quiet.max(arrived);
         self.inner.handle_event(event);
@@ -206,18 +228,90 @@ impl Connection {
                 waited = waits::waited(rtt, before, self.smoothed());
             }
         }
-        self.listen_after(arrived.max(self.heard), waited);
+        let heard = arrived.max(self.heard);
+        self.listen_after(heard, waited);
+        self.look_where(heard, gates, made);
+        if let Some(unproven) = &mut self.unproven {
+            unproven.received(bytes);
+        }
     }
 
-    /// Whether datagrams from there are read: from the address that it began with, and over IPv4
-    /// from any port of it, for routers change ports (NAT rebinding). With another address RFC 9000
-    /// (section 9.4) wants a controller that knows nothing, which nobody drives here; so does the
-    /// stack with another port over IPv6, where ports seldom change.
-    pub(crate) fn may_come_from(&self, from: SocketAddr) -> bool {
-        self.inner.network_path(PathId::ZERO).is_ok_and(|path| {
-            let (before, now) = (path.remote(), FourTuple::from_remote(from).remote());
-            before == now || (now.is_ipv4() && before.ip() == now.ip())
-        })
+    /// What the endpoint says to its connection.
+    pub(crate) fn handle_event(&mut self, now: Time, event: ConnectionEvent) {
+        self.inner.handle_event(event);
+        self.listen(now);
+    }
+
+    /// The other end may be somewhere else now, with another gate on the way there.
+    fn look_where(&mut self, now: Time, gates: &Gates, made: u64) {
+        let Ok(path) = self.inner.network_path(PathId::ZERO) else { return };
+        let before = std::mem::replace(&mut self.remote, path.remote());
+        if before == self.remote {
+            return;
+        }
+        self.unproven = Some(Unproven::new(before, self.unproven.take()));
+        let (count, gate) = gates.last();
+        if count != made {
+            gate.set(self.ledger.is_none());
+            self.gate = gate;
+            // The stack knows no RTT either: one of nothing is to be had again, once it sends.
+            self.quickest = Quickest::Before;
+            let mtu = self.inner.current_mtu();
+            if let Some(ledger) = &mut self.ledger {
+                ledger.note(now, Told::Moved);
+                ledger.note(now, Told::Mtu(mtu));
+                ledger.settle(now, Span::ZERO);
+            }
+        }
+        self.waiting = false;
+    }
+
+    /// Something leaves. If the stack may send it only because the other end has shown that it is
+    /// there, that is known now.
+    fn leaves(&mut self, now: Time, transmit: Transmit) -> Transmit {
+        if transmit.destination == self.remote
+            && let Some(unproven) = &mut self.unproven
+            && unproven.proves(transmit.size)
+        {
+            self.renewal |= is_another_path(unproven.before(), self.remote);
+            self.unproven = None;
+            if matches!(self.quickest, Quickest::Before) && self.ledger.is_some() {
+                self.quickest = Quickest::Since(now);
+            }
+        }
+        transmit
+    }
+
+    /// Nothing is to be sent, unless that is because the stack must not.
+    fn exhausted(&mut self) -> Idle {
+        let may_ask = self.unproven.as_mut().is_none_or(Unproven::may_ask);
+        if may_ask { Idle::Exhausted } else { Idle::Held }
+    }
+
+    /// Where the other end is, and where it was last known to be.
+    pub(crate) fn whereabouts(&self) -> (SocketAddr, SocketAddr) {
+        (self.remote, self.unproven.map_or(self.remote, |unproven| unproven.before()))
+    }
+
+    /// True, once, if the other end has been found to have another address: its controller knows
+    /// another path.
+    pub(crate) fn take_renewal(&mut self) -> bool {
+        std::mem::take(&mut self.renewal)
+    }
+
+    /// All further packets are those of a controller that knows nothing (RFC 9000 section 9.4).
+    pub(crate) fn renew(&mut self, now: Time, controller: Controller) {
+        if let Some(ledger) = &mut self.ledger {
+            ledger.renew(now, controller);
+        }
+        self.waiting = false;
+    }
+
+    /// Whether datagrams from there are read: a server's address does not change. Where a client
+    /// has another one than before somebody else decides.
+    pub(crate) fn may_come_from(&self, from: SocketAddr, admit: &mut dyn FnMut() -> bool) -> bool {
+        let from = FourTuple::from_remote(from).remote();
+        from == self.remote || (self.server && admit())
     }
 
     /// The time that the stack is to be told for a datagram of this other end that arrived now, if
@@ -296,31 +390,33 @@ impl Connection {
     pub fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Result<Transmit, Idle> {
         let instant = self.clock.instant(now);
         self.wake = None;
-        let Some(ledger) = &mut self.ledger else {
+        if self.ledger.is_none() {
             self.gate.set(true);
-            return self.inner.poll_transmit(instant, NonZeroUsize::MIN, buffer).ok_or(Idle::Exhausted);
-        };
+            let transmit = self.inner.poll_transmit(instant, NonZeroUsize::MIN, buffer).ok_or(Idle::Exhausted)?;
+            return Ok(self.leaves(now, transmit));
+        }
         if std::mem::take(&mut self.asking) {
             self.waiting = false;
             self.gate.set(true);
             let transmit = self.inner.poll_transmit(instant, NonZeroUsize::MIN, buffer);
             self.gate.set(false);
             if let Some(transmit) = transmit {
-                return Ok(transmit);
+                return Ok(self.leaves(now, transmit));
             }
         }
         if !self.waiting {
             self.gate.set(false);
             if let Some(transmit) = self.inner.poll_transmit(instant, NonZeroUsize::MIN, buffer) {
-                return Ok(transmit);
+                return Ok(self.leaves(now, transmit));
             }
             if !self.gate.held_back() {
                 self.planned = [None; 2];
-                return Err(Idle::Exhausted);
+                return Err(self.exhausted());
             }
             self.waiting = true;
         }
         let planned = self.planned[0].take();
+        let Some(ledger) = &mut self.ledger else { return Err(Idle::Held) };
         match ledger.departure(now, u64::MAX) {
             Departure::Now => {
                 self.gate.set(true);
@@ -328,10 +424,10 @@ impl Connection {
                 self.gate.set(false);
                 if let Some(transmit) = transmit {
                     self.planned[1] = planned;
-                    return Ok(transmit);
+                    return Ok(self.leaves(now, transmit));
                 }
                 self.waiting = false;
-                Err(Idle::Exhausted)
+                Err(self.exhausted())
             }
             Departure::At(at) => {
                 self.wake = Some(at);

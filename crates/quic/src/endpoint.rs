@@ -156,7 +156,7 @@ impl Endpoint {
                 identity.keys(&limits.place)?.hand_to(&mut config);
                 let mut server = identity.server()?;
                 server.transport_config(Arc::new(limits.transport(&gates)));
-                // Of a port alone, see `Connection::may_come_from`.
+                // To where whoever drives it admits clients, see `handle`.
                 server.migration(true);
                 Some(Arc::new(server))
             }
@@ -200,7 +200,7 @@ impl Endpoint {
 
     fn keep(&mut self, handle: ConnectionHandle, connection: noq_proto::Connection) -> usize {
         let log = self.limits.qlog.clone().map(|qlog| (qlog, self.server));
-        let connection = Connection::new(connection, handle, self.clock, self.gates.last(), log);
+        let connection = Connection::new(connection, handle, self.clock, self.gates.last().1, self.server, log);
         if self.connections.len() <= handle.0 {
             self.connections.resize_with(handle.0 + 1, || None);
         }
@@ -220,7 +220,14 @@ impl Endpoint {
     }
 
     /// A datagram is there to be read. Returns the number of a new connection if it opened one.
-    pub fn handle(&mut self, now: Time, arrival: &Arrival, data: &[u8]) -> Option<usize> {
+    /// `admit` says whether a client's connection may move to where the datagram comes from.
+    pub fn handle(
+        &mut self,
+        now: Time,
+        arrival: &Arrival,
+        data: &[u8],
+        admit: &mut dyn FnMut(usize) -> bool,
+    ) -> Option<usize> {
         let mut buffer = Vec::new();
         let path = FourTuple::from_remote(arrival.from);
         // The stack counts from the arrival too, so its ACK says how long a packet waited here.
@@ -231,9 +238,9 @@ impl Endpoint {
         let event = self.inner.handle(instant, path, arrival.ecn, BytesMut::from(data), &mut buffer)?;
         match event {
             DatagramEvent::ConnectionEvent(handle, event) => {
-                let connection = self.connections.get_mut(handle.0).and_then(Option::as_mut);
-                if let Some(connection) = connection.filter(|connection| connection.may_come_from(arrival.from)) {
-                    connection.handle_event(arrived, counted, event);
+                let connection = self.connections.get_mut(handle.0).and_then(Option::as_mut)?;
+                if connection.may_come_from(arrival.from, &mut || admit(handle.0)) {
+                    connection.handle_datagram((arrived, counted), event, data.len(), &self.gates);
                 }
                 None
             }
@@ -339,7 +346,7 @@ impl Endpoint {
             let Some(connection) = slot else { continue };
             while let Some(event) = connection.poll_endpoint_events() {
                 if let Some(event) = self.inner.handle_event(connection.handle(), event) {
-                    connection.handle_event(now, now, event);
+                    connection.handle_event(now, event);
                 }
             }
             // Not before whoever drives it has heard why.

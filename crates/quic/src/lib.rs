@@ -26,6 +26,7 @@ mod ledger;
 mod look;
 mod memory;
 pub mod message;
+mod moving;
 mod node;
 mod one_way;
 mod qlog;

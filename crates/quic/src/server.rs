@@ -34,7 +34,9 @@ pub type Today = Box<dyn Fn() -> u64>;
 /// A connection's part in a transfer.
 #[derive(Debug)]
 struct Line {
+    /// Where it is known to be, and where it seems to be.
     peer: SocketAddr,
+    seen: SocketAddr,
     since: Time,
     control: Option<StreamId>,
     decoder: Decoder,
@@ -191,6 +193,7 @@ impl Server {
         }
         let line = Line {
             peer,
+            seen: peer,
             since: now,
             control: None,
             decoder: Decoder::default(),
@@ -201,9 +204,22 @@ impl Server {
         self.lines.insert(number, line);
     }
 
+    /// Whether a client's connection may move to an address: not if its peer there has as many as it
+    /// may have. One that is not known to be there keeps others from moving there, but nobody from
+    /// opening a connection: whoever forges addresses would.
+    fn admits(service: &Service, lines: &HashMap<usize, Line>, number: usize, from: SocketAddr) -> bool {
+        let Some(line) = lines.get(&number) else { return false };
+        let there = |address: SocketAddr| service.is_one_peer(address.ip(), from.ip());
+        let others = lines.iter().filter(|(other, line)| **other != number && (there(line.peer) || there(line.seen)));
+        there(line.peer) || others.count() < service.per_peer
+    }
+
     fn listen(&mut self, now: Time) {
         self.endpoint.exchange(now);
         for number in self.endpoint.numbers() {
+            if let (Some(connection), Some(line)) = (self.endpoint.connection(number), self.lines.get_mut(&number)) {
+                (line.seen, line.peer) = connection.whereabouts();
+            }
             loop {
                 let Some(happening) = self.endpoint.connection(number).and_then(Connection::poll) else { break };
                 match happening {
@@ -445,7 +461,9 @@ impl Node for Server {
 
     fn handle(&mut self, now: Time, _socket: usize, arrival: &Arrival, data: &[u8]) {
         self.arrived = arrival.at;
-        if let Some(number) = self.endpoint.handle(now, arrival, data) {
+        let Self { endpoint, service, lines, .. } = self;
+        let mut admit = |number| Self::admits(service, lines, number, arrival.from);
+        if let Some(number) = endpoint.handle(now, arrival, data, &mut admit) {
             self.accept(now, number, arrival.from);
         }
         self.listen(now);

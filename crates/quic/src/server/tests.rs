@@ -26,3 +26,28 @@ fn connections_of_all_addresses_of_an_ipv6_network_count_together() {
     assert_eq!(refused("::ffff:192.0.2.1"), None);
     assert_eq!(refused("192.0.2.1").as_deref(), Some("3 at a time from one address are enough"));
 }
+
+#[test]
+fn a_client_does_not_move_to_where_its_peer_has_as_many_as_it_may_have() {
+    let mut server = server(Service { per_peer: 2, ..Service::default() });
+    let address = |text: &str| -> SocketAddr { text.parse().unwrap() };
+    for (number, place) in ["192.0.2.1:1", "192.0.2.1:2", "198.51.100.1:1"].iter().enumerate() {
+        server.accept(Time::ZERO, number, address(place));
+    }
+    let admits = |server: &Server, number, from| Server::admits(&server.service, &server.lines, number, address(from));
+    assert!(!admits(&server, 2, "192.0.2.1:7"), "it would be the third there");
+    assert!(admits(&server, 1, "192.0.2.1:7"), "it is there");
+    assert!(admits(&server, 1, "198.51.100.1:7"));
+    assert!(!admits(&server, 9, "198.51.100.1:7"), "there is no such connection");
+    // Not known to be there: nobody else moves there, and who opens a connection may.
+    server.lines.get_mut(&1).unwrap().seen = address("198.51.100.1:7");
+    assert!(!admits(&server, 0, "198.51.100.1:8"));
+    server.accept(Time::ZERO, 3, address("198.51.100.1:9"));
+    assert!(server.unwanted.is_empty());
+    // Known to be there, it counts there and not where it was.
+    server.lines.get_mut(&1).unwrap().peer = address("198.51.100.1:7");
+    server.accept(Time::ZERO, 4, address("198.51.100.1:10"));
+    assert!(server.unwanted.contains_key(&4));
+    server.accept(Time::ZERO, 5, address("192.0.2.1:3"));
+    assert!(!server.unwanted.contains_key(&5));
+}
