@@ -282,10 +282,10 @@ impl Connection {
         transmit
     }
 
-    /// Nothing is to be sent, unless that is because the stack must not.
-    fn exhausted(&mut self) -> Idle {
-        let may_ask = self.unproven.as_mut().is_none_or(Unproven::may_ask);
-        if may_ask { Idle::Exhausted } else { Idle::Held }
+    /// Nothing is sent: because there is nothing, or because the stack sends no data before the other
+    /// end has shown that it is there. More would only wait here then.
+    fn exhausted(&self) -> Idle {
+        if self.unproven.is_some() { Idle::Held } else { Idle::Exhausted }
     }
 
     /// Where the other end is, and where it was last known to be.

@@ -17,14 +17,12 @@ pub(crate) struct Unproven {
     before: SocketAddr,
     received: u64,
     sent: u64,
-    /// The application was asked for more since something arrived.
-    asked: bool,
 }
 
 impl Unproven {
     /// From a path of which all is known, or from another one.
     pub(crate) fn new(before: SocketAddr, earlier: Option<Self>) -> Self {
-        Self { before: earlier.map_or(before, |earlier| earlier.before), received: 0, sent: 0, asked: false }
+        Self { before: earlier.map_or(before, |earlier| earlier.before), received: 0, sent: 0 }
     }
 
     /// Where the client was when it was known last.
@@ -35,7 +33,6 @@ impl Unproven {
     /// A datagram of so many bytes was handled.
     pub(crate) fn received(&mut self, bytes: usize) {
         self.received = self.received.saturating_add(bytes as u64);
-        self.asked = false;
     }
 
     /// The stack sends so many bytes there. True if it would not, were the path not proven.
@@ -43,12 +40,6 @@ impl Unproven {
         let may = self.sent < self.received.saturating_mul(AMPLIFICATION);
         self.sent = self.sent.saturating_add(bytes as u64);
         !may
-    }
-
-    /// Whether the application may be asked for more because the stack has nothing to send: once
-    /// for each datagram that arrives, for it may be that the stack may not send.
-    pub(crate) fn may_ask(&mut self) -> bool {
-        !std::mem::replace(&mut self.asked, true)
     }
 }
 
@@ -74,8 +65,5 @@ mod tests {
         assert!(!path.proves(1));
         let next = Unproven::new(other, Some(path));
         assert_eq!((next.before(), Unproven::new(third, None).before()), (one, third));
-        assert!(path.may_ask() && !path.may_ask());
-        path.received(1);
-        assert!(path.may_ask());
     }
 }

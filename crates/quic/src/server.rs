@@ -204,6 +204,12 @@ impl Server {
         self.lines.insert(number, line);
     }
 
+    /// Bytes that senders have given to the stack, of all transfers that go on.
+    #[must_use]
+    pub fn offered(&self) -> u64 {
+        self.sessions.values().filter_map(|session| session.sending.as_ref()).map(Sending::offered).sum()
+    }
+
     /// Whether a client's connection may move to an address: not if its peer there has as many as it
     /// may have. One that is not known to be there keeps others from moving there, but nobody from
     /// opening a connection: whoever forges addresses would.

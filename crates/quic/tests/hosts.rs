@@ -6,7 +6,7 @@ mod link;
 
 use common::request;
 use flowstart_quic::message::{Direction, Paced, Report, Request};
-use flowstart_quic::{Node as _, Service};
+use flowstart_quic::{Memory, News, Node as _, Service};
 use flowstart_units::{Rate, Span, Time};
 use link::{Busy, Link, world};
 
@@ -67,26 +67,78 @@ fn a_client_whose_address_changes_gets_everything() {
         let transfer = |home: &str, places: &[&str]| {
             let ports = |base: &str| ["1", "2"].map(|last| format!("{base}{last}").parse().unwrap());
             let link = Link { rate: Rate::from_mbps(20), ..Link::default() };
-            let mut world = world(&link, request(direction, 5_000_000, contestant), None, Service::default());
+            let mut world = world(&link, request(direction, 2_500_000, contestant), None, Service::default());
             world.ports = ports(home);
             for (change, place) in places.iter().enumerate() {
-                world.run_until(Time::ZERO + Span::from_millis(130 + 450 * change as u64));
+                world.run_until(Time::ZERO + Span::from_millis(130 + 220 * change as u64));
                 assert!(!world.client.is_over(world.now), "{direction:?} {contestant:?} {change}");
                 world.ports = ports(place);
             }
             let outcome = world.run(Span::from_secs(60)).0;
             let outcome = outcome.unwrap_or_else(|error| panic!("{direction:?} {contestant:?} {places:?}: {error}"));
-            assert!(outcome.received.intact && outcome.received.bytes == 5_000_000, "{contestant:?}: {outcome:?}");
+            assert!(outcome.received.intact && outcome.received.bytes == 2_500_000, "{contestant:?}: {outcome:?}");
             outcome.received.nanos as f64 / 1e9
         };
         let stays = transfer("10.0.0.1:500", &[]);
         for (home, all) in [("[fd00::1]:5", &port[..]), ("10.0.0.1:500", &address)] {
             for places in all {
                 let takes = transfer(home, places);
-                println!("{direction:?} {contestant:?} {places:?}: {:.2}", takes / stays);
                 assert!(takes < 2.0 * stays, "{direction:?} {contestant:?} {places:?}: {takes} {stays}");
             }
         }
+    }
+}
+
+/// Of another path nothing is known; of another port nothing else is believed (RFC 9000 section
+/// 9.4).
+#[test]
+fn a_start_begins_anew_with_another_address_and_not_with_another_port() {
+    let takes = |home: &str, place: &str| {
+        let ports = |base: &str| ["1", "2"].map(|last| format!("{base}{last}").parse().unwrap());
+        let link = Link { delay: Span::from_millis(20), ..Link::default() };
+        let mut world =
+            world(&link, request(Direction::Down, 6_000_000, ("slow_start", "reno")), None, Service::default());
+        world.server.remember(Memory::default(), Box::new(|| 5));
+        world.ports = ports(home);
+        world.run_until(Time::ZERO + Span::from_millis(1000));
+        world.ports = ports(place);
+        world
+            .pipes
+            .iter_mut()
+            .for_each(|pipe| (pipe.link.rate, pipe.link.delay) = (Rate::from_mbps(100), Span::from_millis(30)));
+        while !world.client.is_over(world.now) {
+            world.step(Time::NEVER);
+        }
+        let over = world.now;
+        world.run_until(over + Span::from_secs(1));
+        let learnt = world.server.take_news().iter().any(|news| matches!(news, News::Learnt(..)));
+        let outcome = world.client.outcome().unwrap();
+        assert!(outcome.received.intact && outcome.received.bytes == 6_000_000, "{outcome:?}");
+        (over.as_nanos() as f64 / 1e9, learnt)
+    };
+    let [(port, learnt), (address, of_both)] = ["10.0.0.1:7", "10.0.0.9:5"].map(|place| takes("10.0.0.1:5", place));
+    assert!(address < 0.8 * port, "{address} {port}");
+    assert!(learnt && !of_both, "what two paths carry is nothing to remember");
+    let six = takes("[fd00::1]:5", "[fd00::1]:7").0;
+    assert!((six - port).abs() < 0.2 * port, "{six} {port}");
+}
+
+/// It needs both paths from their beginning, and what it found is of the old one.
+#[test]
+fn a_detector_gives_up_where_an_address_changes() {
+    let two = ("fair_queuing_probe", "delay_or_cubic");
+    // Before it has decided, and after that.
+    for (millis, moving) in [(100, [true, true]), (100, [true, false]), (100, [false, true]), (1500, [true, true])] {
+        let link = Link { fair: true, ..Link::default() };
+        let mut world = world(&link, request(Direction::Down, 5_000_000, two), None, Service::default());
+        world.run_until(Time::ZERO + Span::from_millis(millis));
+        for (port, _) in world.ports.iter_mut().zip(moving).filter(|(_, moving)| *moving) {
+            port.set_ip("10.9.9.9".parse().unwrap());
+        }
+        let outcome = world.run(Span::from_secs(60)).0.unwrap();
+        assert!(outcome.received.intact && outcome.received.bytes == 5_000_000, "{outcome:?}");
+        assert_eq!(outcome.report.queue.unwrap().isolation, "unknown", "{millis} {moving:?}");
+        assert!(outcome.received.nanos < 4_000_000_000, "{millis} {moving:?}: {}", outcome.received.nanos);
     }
 }
 
@@ -104,6 +156,7 @@ fn who_forges_an_address_has_little_sent_there() {
         world.ports = ports(home);
         world.run_until(Time::ZERO + Span::from_millis(700));
         // What the client sends within these milliseconds comes from there; nobody answers.
+        let offered = world.server.offered();
         let (before, sent) = (world.carried, world.stray);
         world.ports = ports(other);
         world.forged = true;
@@ -111,6 +164,8 @@ fn who_forges_an_address_has_little_sent_there() {
         world.ports = ports(home);
         world.forged = false;
         let there = world.stray - sent;
+        // Nor is more than that prepared to be sent.
+        assert!(world.server.offered() - offered < 400_000, "{other}: {}", world.server.offered() - offered);
         world.run_until(world.now + Span::from_millis(100));
         let received = world.carried[0] - before[0];
         // The stack lets a whole packet go as long as one byte is allowed.
