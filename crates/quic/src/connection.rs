@@ -15,7 +15,7 @@ use noq_proto::{
 use crate::clock::Clock;
 use crate::gate::{Gate, Gates, Told};
 use crate::ledger::Ledger;
-use crate::moving::{Unproven, is_another_path};
+use crate::moving::{Credit, Unproven, Verdict, is_another_path};
 use crate::qlog::{Log, Qlog};
 use crate::waits;
 
@@ -82,6 +82,7 @@ pub struct Connection {
     remote: SocketAddr,
     /// ... if it has not shown that it is there.
     unproven: Option<Unproven>,
+    credit: Credit,
     /// What is known of the path is of another one.
     renewal: bool,
 }
@@ -111,6 +112,7 @@ impl Connection {
             server,
             remote: path.map_or(SocketAddr::from(([0; 4], 0)), |path| path.remote()),
             unproven: None,
+            credit: Credit::default(),
             renewal: false,
             inner,
             handle,
@@ -231,6 +233,7 @@ impl Connection {
         let heard = arrived.max(self.heard);
         self.listen_after(heard, waited);
         self.look_where(heard, gates, made);
+        self.credit.received(bytes);
         if let Some(unproven) = &mut self.unproven {
             unproven.received(bytes);
         }
@@ -266,20 +269,24 @@ impl Connection {
         self.waiting = false;
     }
 
-    /// Something leaves. If the stack may send it only because the other end has shown that it is
-    /// there, that is known now.
-    fn leaves(&mut self, now: Time, transmit: Transmit) -> Transmit {
-        if transmit.destination == self.remote
-            && let Some(unproven) = &mut self.unproven
-            && unproven.proves(transmit.size)
-        {
-            self.renewal |= is_another_path(unproven.before(), self.remote);
-            self.unproven = None;
-            if matches!(self.quickest, Quickest::Before) && self.ledger.is_some() {
-                self.quickest = Quickest::Since(now);
+    /// The stack sends something. If it does so only because the other end has shown that it is
+    /// there, that is known now. If it is too much for who has not, it is lost here.
+    fn leaves(&mut self, now: Time, transmit: Transmit) -> Result<Transmit, Idle> {
+        let Some(unproven) = self.unproven.as_mut().filter(|_| transmit.destination == self.remote) else {
+            return Ok(transmit);
+        };
+        match unproven.sends(transmit.size, &mut self.credit) {
+            Verdict::Leaves => {}
+            Verdict::TooMuch => return Err(Idle::Held),
+            Verdict::Proves => {
+                self.renewal |= is_another_path(unproven.before(), self.remote);
+                self.unproven = None;
+                if matches!(self.quickest, Quickest::Before) && self.ledger.is_some() {
+                    self.quickest = Quickest::Since(now);
+                }
             }
         }
-        transmit
+        Ok(transmit)
     }
 
     /// Nothing is sent: because there is nothing, or because the stack sends no data before the other
@@ -393,7 +400,7 @@ impl Connection {
         if self.ledger.is_none() {
             self.gate.set(true);
             let transmit = self.inner.poll_transmit(instant, NonZeroUsize::MIN, buffer).ok_or(Idle::Exhausted)?;
-            return Ok(self.leaves(now, transmit));
+            return self.leaves(now, transmit);
         }
         if std::mem::take(&mut self.asking) {
             self.waiting = false;
@@ -401,13 +408,13 @@ impl Connection {
             let transmit = self.inner.poll_transmit(instant, NonZeroUsize::MIN, buffer);
             self.gate.set(false);
             if let Some(transmit) = transmit {
-                return Ok(self.leaves(now, transmit));
+                return self.leaves(now, transmit);
             }
         }
         if !self.waiting {
             self.gate.set(false);
             if let Some(transmit) = self.inner.poll_transmit(instant, NonZeroUsize::MIN, buffer) {
-                return Ok(self.leaves(now, transmit));
+                return self.leaves(now, transmit);
             }
             if !self.gate.held_back() {
                 self.planned = [None; 2];
@@ -424,7 +431,7 @@ impl Connection {
                 self.gate.set(false);
                 if let Some(transmit) = transmit {
                     self.planned[1] = planned;
-                    return Ok(self.leaves(now, transmit));
+                    return self.leaves(now, transmit);
                 }
                 self.waiting = false;
                 Err(self.exhausted())

@@ -175,6 +175,25 @@ fn who_forges_an_address_has_little_sent_there() {
     }
 }
 
+/// ... not even if it is another one with every packet: a challenge has 1200 bytes, an ACK 42.
+#[test]
+fn who_forges_many_addresses_has_little_sent_to_them() {
+    let mut world =
+        world(&Link::default(), request(Direction::Down, 9_000_000, ("slow_start", "cubic")), None, Service::default());
+    world.run_until(Time::ZERO + Span::from_millis(700));
+    let before = (world.carried[0], world.stray);
+    world.forged = true;
+    for number in 0..400_u16 {
+        world.ports =
+            [[1, 1], [2, 2]].map(|[net, host]| format!("10.{net}.{}.{host}:9", number % 250).parse().unwrap());
+        world.run_until(world.now + Span::from_micros(500));
+    }
+    let (sent, there) = (world.carried[0] - before.0, world.stray - before.1);
+    assert!(sent > 2_000, "the client goes on: {sent}");
+    // What was saved up is the eight challenges of a connection.
+    assert!(there <= 3 * sent + 8 * 1200 + 1452, "{there} of {sent}");
+}
+
 /// Who looks at a path that becomes another one finds nothing, and says so.
 #[test]
 fn a_look_at_a_path_that_changes_says_so() {

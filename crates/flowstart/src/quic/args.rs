@@ -18,7 +18,7 @@ const SERVE_EXAMPLES: &str = "Examples:
   flowstart serve --memory paths.json
 
 The fingerprint that it prints is what clients name with --fingerprint. Without --identity every start
-has a new one.";
+has a new one, and clients of a server that was killed are not told when it is started anew.";
 
 /// Options of `flowstart serve`.
 #[derive(Args, Debug)]
