@@ -40,24 +40,21 @@ fn fetch(contestant: (&str, &str), change: impl Fn(&mut File)) -> (Result<Transf
 
 #[test]
 fn a_file_that_changes_while_it_is_fetched_is_an_error_in_one_sentence() {
-    let shorter = |file: &mut File| file.set_len(10_000).unwrap();
-    let rewritten = |file: &mut File| {
+    let shorter: fn(&mut File) = |file: &mut File| file.set_len(10_000).unwrap();
+    let rewritten: fn(&mut File) = |file: &mut File| {
         // As many bytes as before, those that are sent already.
         file.rewind().unwrap();
         file.write_all(&[8; 1000]).unwrap();
     };
-    let longer = |file: &mut File| file.set_len(2 * SIZE as u64).unwrap();
-    let changes: [(&str, &dyn Fn(&mut File), &str); 3] = [
-        ("shorter", &shorter, "the file has become shorter while it was sent"),
-        ("rewritten", &rewritten, "the file has changed while it was sent"),
-        ("longer", &longer, "the file has changed while it was sent"),
-    ];
+    let longer: fn(&mut File) = |file: &mut File| file.set_len(2 * SIZE as u64).unwrap();
+    let changes: [fn(&mut File); 3] = [shorter, rewritten, longer];
+    let words = ["the file has become shorter", "the file has changed", "the file has changed"];
     for contestant in [("slow_start", "cubic"), ("fair_queuing_probe", "delay_or_cubic")] {
-        for (what, change, words) in &changes {
+        for (change, words) in changes.into_iter().zip(words) {
             let (outcome, after) = fetch(contestant, change);
             let said = outcome.unwrap_err().to_string();
-            assert!(said.ends_with(words), "{what}: {said}");
-            assert!(after < Span::from_secs(2), "{what}: {after}");
+            assert!(said.ends_with(&format!("{words} while it was sent")), "{words}: {said}");
+            assert!(after < Span::from_secs(2), "{words}: {after}");
         }
         let (outcome, _) = fetch(contestant, |_| {});
         assert_eq!(outcome.unwrap().received.bytes, SIZE as u64);
