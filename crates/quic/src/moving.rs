@@ -30,7 +30,7 @@ impl Credit {
     }
 
     /// So many bytes leave for a path that is not proven; false if they must not.
-    fn pays(&mut self, bytes: u64) -> bool {
+    pub(crate) fn pays(&mut self, bytes: u64) -> bool {
         let left = self.0.checked_sub(bytes);
         self.0 = left.unwrap_or(self.0);
         left.is_some()

@@ -38,9 +38,11 @@ impl Connection {
     /// The stack sends something. If it does so only because the other end has shown that it is
     /// there, that is known now. If it is too much for who has not, it is lost here.
     pub(super) fn leaves(&mut self, now: Time, transmit: Transmit) -> Result<Transmit, Idle> {
-        let Some(unproven) = self.unproven.as_mut().filter(|_| transmit.destination == self.remote) else {
-            return Ok(transmit);
-        };
+        // Where it seemed to be before the stack asks, too, without any limit.
+        if self.server && transmit.destination != self.remote {
+            return if self.credit.pays(transmit.size as u64) { Ok(transmit) } else { Err(Idle::Held) };
+        }
+        let Some(unproven) = &mut self.unproven else { return Ok(transmit) };
         match unproven.sends(transmit.size, &mut self.credit) {
             Verdict::Leaves => {}
             Verdict::TooMuch => return Err(Idle::Held),
