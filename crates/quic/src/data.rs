@@ -2,10 +2,9 @@
 //! offsets, which may travel in any order over several streams and connections.
 
 use std::collections::HashMap;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::ops::Range;
-use std::time::SystemTime;
 
 use flowstart_random::SplitMix64;
 use flowstart_transport::Joining;
@@ -60,8 +59,7 @@ pub enum Source {
 #[derive(Debug)]
 pub struct Opened {
     file: File,
-    length: u64,
-    modified: Option<SystemTime>,
+    before: Metadata,
 }
 
 impl Opened {
@@ -70,24 +68,23 @@ impl Opened {
     /// # Errors
     /// If the system does not say how large it is.
     pub fn new(file: File) -> io::Result<Self> {
-        let now = file.metadata()?;
-        Ok(Self { length: now.len(), modified: now.modified().ok(), file })
+        Ok(Self { before: file.metadata()?, file })
     }
 
     /// Its bytes when it was opened.
     #[must_use]
     pub fn length(&self) -> u64 {
-        self.length
+        self.before.len()
     }
 
     /// How it has changed since, as far as its size and the time of its last change say: that time
     /// goes in steps of some milliseconds.
     fn change(&self) -> io::Result<Option<&'static str>> {
         let now = self.file.metadata()?;
-        Ok(match now.len() < self.length {
+        let is_other = now.len() != self.before.len() || now.modified().ok() != self.before.modified().ok();
+        Ok(match now.len() < self.before.len() {
             true => Some(SHORTER),
-            false if now.len() > self.length || now.modified().ok() != self.modified => Some(CHANGED),
-            false => None,
+            false => is_other.then_some(CHANGED),
         })
     }
 }
