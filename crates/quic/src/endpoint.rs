@@ -35,16 +35,16 @@ pub struct Limits {
     /// Time after which a silent connection is over; default 10 s.
     pub idle: Duration,
     /// A client that hears nothing for so long, or for two round trips if that is longer, asks
-    /// whether the server is still there, and again after as long; default 1 s, which is the initial
-    /// RTO of RFC 6298. A server that was started anew answers with a reset.
+    /// whether the server is still there, and again after as long; default 1 s, which is the
+    /// initial RTO of RFC 6298. A server that was started anew answers with a reset.
     pub asks: Span,
     /// Shortest time from one stateless reset to the next; default 1 ms. Each is shorter than what
     /// it answers (RFC 9000 section 10.3), so this limits work only; with the stack's 20 ms some of
     /// 64 clients would wait for seconds.
     pub resets: Duration,
     /// Where a server listens, which tells servers of one identity apart; default none. What resets
-    /// connections is derived from both: the same for a server that is started anew, and another for
-    /// every other (RFC 9000 section 21.11).
+    /// connections is derived from both: the same for a server that is started anew, and another
+    /// for every other (RFC 9000 section 21.11).
     pub place: String,
     /// The seed of connection identifiers; `None` for unpredictable ones, as any real network
     /// needs.

@@ -5,8 +5,8 @@
 //! has. Until then the connection remembers where its client was before, and from then on it is
 //! another path: with another address nothing is known of it (section 9.4).
 //!
-//! As long as one byte is allowed the stack sends a whole datagram, though, 1200 bytes for an ACK of
-//! 42: whoever changes a forged address with every packet would have 28 times as much sent to
+//! As long as one byte is allowed the stack sends a whole datagram, though, 1200 bytes for an ACK
+//! of 42: whoever changes a forged address with every packet would have 28 times as much sent to
 //! others as he sends. So what is beyond three times must have been received before, anywhere, and
 //! nothing of that counts twice ([`Credit`]).
 

@@ -210,9 +210,9 @@ impl Server {
         self.sessions.values().filter_map(|session| session.sending.as_ref()).map(Sending::offered).sum()
     }
 
-    /// Whether a client's connection may move to an address: not if its peer there has as many as it
-    /// may have. One that is not known to be there keeps others from moving there, but nobody from
-    /// opening a connection: whoever forges addresses would.
+    /// Whether a client's connection may move to an address: not if its peer there has as many as
+    /// it may have. One that is not known to be there keeps others from moving there, but nobody
+    /// from opening a connection: whoever forges addresses would.
     fn admits(service: &Service, lines: &HashMap<usize, Line>, number: usize, from: SocketAddr) -> bool {
         let Some(line) = lines.get(&number) else { return false };
         let there = |address: SocketAddr| service.is_one_peer(address.ip(), from.ip());

@@ -142,8 +142,8 @@ fn a_detector_gives_up_where_an_address_changes() {
     }
 }
 
-/// An address that somebody forged gets no more than three times what he sent, and the transfer goes
-/// on where it was.
+/// An address that somebody forged gets no more than three times what he sent, and the transfer
+/// goes on where it was.
 #[test]
 fn who_forges_an_address_has_little_sent_there() {
     for (home, other) in

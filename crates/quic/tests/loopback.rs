@@ -90,9 +90,9 @@ fn where_nobody_listens_the_system_says_so_at_once() {
     assert!(said.contains("nobody listens"), "{said}");
 }
 
-/// Stands between a client with one socket and a server, as a router does that translates addresses:
-/// after every 150 packets of the client it sends them on from the next of these places, and what
-/// comes to one of before is lost. Where it listens; it ends with the test.
+/// Stands between a client with one socket and a server, as a router does that translates
+/// addresses: after every 150 packets of the client it sends them on from the next of these places,
+/// and what comes to one of before is lost. Where it listens; it ends with the test.
 fn router(server: SocketAddr, near: &str, places: Vec<UdpSocket>) -> SocketAddr {
     let near = UdpSocket::bind(near).unwrap();
     let address = near.local_addr().unwrap();

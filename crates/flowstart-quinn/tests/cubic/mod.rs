@@ -1,5 +1,5 @@
-//! quinn's CUBIC (quinn-proto 0.11, as it is after a loss) with single rules of Linux's, to see what
-//! each is worth.
+//! quinn's CUBIC (quinn-proto 0.11, as it is after a loss) with single rules of Linux's, to see
+//! what each is worth.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ const C: f64 = 0.4;
 /// Which rules are Linux's.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rules {
-    /// The window is at most what the curve says. quinn adds what is missing with every ACK anew, so
-    /// the window is up to a packet ahead.
+    /// The window is at most what the curve says. quinn adds what is missing with every ACK anew,
+    /// so the window is up to a packet ahead.
     pub(crate) not_ahead: bool,
     /// Whole packets are left of a reduction.
     pub(crate) whole: bool,

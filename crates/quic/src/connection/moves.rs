@@ -57,8 +57,8 @@ impl Connection {
         Ok(transmit)
     }
 
-    /// Nothing is sent: because there is nothing, or because the stack sends no data before the other
-    /// end has shown that it is there. More would only wait here then.
+    /// Nothing is sent: because there is nothing, or because the stack sends no data before the
+    /// other end has shown that it is there. More would only wait here then.
     pub(super) fn exhausted(&self) -> Idle {
         if self.unproven.is_some() { Idle::Held } else { Idle::Exhausted }
     }
