@@ -134,8 +134,9 @@ pub fn privilege() -> Result<Privilege, Error> {
 /// How long a thread that was waited for may take to leave the process.
 const LEAVING: Duration = Duration::from_secs(1);
 
-/// Does what only a process with one thread may do. A thread that was joined counts until the kernel
-/// has removed it, a moment after `join` returns, so what is refused for that reason is tried again.
+/// Does what only a process with one thread may do. A thread that was joined counts until the
+/// kernel has removed it, a moment after `join` returns, so what is refused for that reason is
+/// tried again.
 fn when_alone(mut act: impl FnMut() -> nix::Result<()>) -> nix::Result<()> {
     let began = Instant::now();
     loop {

@@ -1,8 +1,8 @@
 //! `serve`, `fetch` and `path` over loopback, and what they say when something is wrong.
 #![cfg(feature = "quic")]
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::io::{BufRead as _, BufReader, Lines};
+use std::process::{Child, ChildStderr, Command, Stdio};
 
 fn flowstart() -> Command {
     Command::new(assert_cmd::cargo::cargo_bin!("flowstart"))
@@ -13,17 +13,21 @@ struct Server {
     child: Child,
     port: String,
     fingerprint: String,
+    /// What it says of its clients.
+    news: Lines<BufReader<ChildStderr>>,
 }
 
 impl Server {
     fn start(arguments: &[&str]) -> Self {
         let mut command = flowstart();
-        command.args(["serve", "--port", "0"]).args(arguments).stdout(Stdio::piped()).stderr(Stdio::null());
+        let port: &[&str] = if arguments.contains(&"--port") { &[] } else { &["--port", "0"] };
+        command.arg("serve").args(port).args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let port = lines.next().unwrap().unwrap().rsplit(':').next().unwrap().to_owned();
         let fingerprint = lines.next().unwrap().unwrap().rsplit(' ').next().unwrap().to_owned();
-        Self { child, port, fingerprint }
+        let news = BufReader::new(child.stderr.take().unwrap()).lines();
+        Self { child, port, fingerprint, news }
     }
 }
 
@@ -262,4 +266,81 @@ fn a_file_that_the_server_gives_no_time_for_is_an_error_and_leaves_none() {
     assert!(!out.exists() && std::fs::read_dir(folder.path()).unwrap().count() == 1);
     let (status, _, error) = run(&["fetch", "127.0.0.1", "-p", port, "-n", "4GB"]);
     assert!(status == Some(0) && error.contains("of 4000000000 bytes: the server has a limit"), "{error}");
+}
+
+/// A server that is killed says nothing. One that is started anew with the same identity does.
+#[cfg(unix)]
+#[test]
+fn clients_of_a_server_that_was_killed_and_started_anew_hear_of_it_soon() {
+    let folder = tempfile::tempdir().unwrap();
+    let [one, other] = ["one", "other"].map(|name| folder.path().join(name));
+    let started = |identity: &std::path::Path, port: &str| {
+        Server::start(&["--identity", identity.to_str().unwrap(), "--per-peer", "32", "--port", port])
+    };
+    for direction in [&[][..], &["-R"]] {
+        let mut server = started(&one, "0");
+        let (port, fingerprint) = (server.port.clone(), server.fingerprint.clone());
+        let ask = |_| {
+            let mut command = flowstart();
+            command.args(["fetch", "127.0.0.1", "-p", &port, "-t", "60s", "--json", "-C", "cubic"]).args(direction);
+            command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+        };
+        let clients: Vec<Child> = (0..2).map(ask).collect();
+        let begun = |line: &std::io::Result<String>| line.as_ref().is_ok_and(|line| line.contains("data for 60 s"));
+        assert_eq!(server.news.by_ref().filter(begun).take(2).count(), 2);
+        drop(server);
+        let server = started(&one, &port);
+        assert_eq!(server.fingerprint, fingerprint);
+        let since = std::time::Instant::now();
+        for client in clients {
+            let ended = client.wait_with_output().unwrap();
+            let said = String::from_utf8(ended.stderr).unwrap();
+            assert!(said.contains("has reset the connection"), "{direction:?}: {said}");
+            assert_eq!(
+                (ended.status.code(), said.lines().filter(|line| line.contains("127.0.0.1")).count()),
+                (Some(2), 1)
+            );
+        }
+        // Nobody would hear of it before ten seconds.
+        assert!(since.elapsed().as_secs() < 7, "{direction:?}: {:?}", since.elapsed());
+        let known = ["fetch", "127.0.0.1", "-p", &port, "-n", "10kB", "--fingerprint", &fingerprint];
+        assert_eq!(run(&known).0, Some(0));
+        drop(server);
+        let server = started(&other, &port);
+        let (status, _, error) = run(&known);
+        assert_eq!(status, Some(2), "{error}");
+        assert!(error.contains("is not the server expected") && error.contains(&server.fingerprint), "{error}");
+    }
+}
+
+#[test]
+fn a_file_that_changes_while_it_is_fetched_is_an_error_and_leaves_none() {
+    use std::io::Write as _;
+    let root = tempfile::tempdir().unwrap();
+    let here = tempfile::tempdir().unwrap();
+    let server = Server::start(&["--root", root.path().to_str().unwrap()]);
+    let path = root.path().join("file");
+    for (shrinks, words) in [(true, "the file has become shorter"), (false, "the file has changed")] {
+        std::fs::File::create(&path).unwrap().set_len(if shrinks { 4_000_000_000 } else { 200_000_000 }).unwrap();
+        let out = here.path().join("copy");
+        let mut command = flowstart();
+        command.args(["fetch", "127.0.0.1", "-p", &server.port, "--file", "file", "-o", out.to_str().unwrap()]);
+        let client = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // It arrives.
+        let size = |entry: std::io::Result<std::fs::DirEntry>| entry.unwrap().metadata().map_or(0, |it| it.len());
+        while std::fs::read_dir(here.path()).unwrap().map(size).max().unwrap_or(0) == 0 {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let mut file = std::fs::File::options().write(true).open(&path).unwrap();
+        if shrinks {
+            file.set_len(1_000_000).unwrap()
+        } else {
+            file.write_all(b"other").unwrap()
+        }
+        let ended = client.wait_with_output().unwrap();
+        let [said, error] = [ended.stdout, ended.stderr].map(|text| String::from_utf8(text).unwrap());
+        assert!(ended.status.code() == Some(2) && said.is_empty(), "{said} {error}");
+        assert!(error.contains(words) && error.lines().filter(|line| line.contains("file")).count() == 1, "{error}");
+        assert_eq!(std::fs::read_dir(here.path()).unwrap().count(), 0);
+    }
 }

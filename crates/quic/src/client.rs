@@ -314,6 +314,9 @@ impl Client {
             ConnectionError::ApplicationClosed(close) if u64::from(close.error_code) == u64::from(UNWANTED) => {
                 format!("{to} refuses: {}", String::from_utf8_lossy(&close.reason))
             }
+            ConnectionError::Reset => {
+                format!("{to} has reset the connection: `flowstart serve` there was started anew, or gave it up")
+            }
             ConnectionError::TimedOut if self.heard => format!("{to} went silent"),
             ConnectionError::TimedOut => unreachable(to),
             other => format!("{to} ended the connection: {other}"),
@@ -439,7 +442,7 @@ impl Node for Client {
     fn handle(&mut self, now: Time, socket: usize, arrival: &Arrival, data: &[u8]) {
         self.heard = true;
         if let Some(endpoint) = self.endpoints.get_mut(socket) {
-            endpoint.handle(now, arrival, data);
+            endpoint.handle(now, arrival, data, &mut |_| false);
         }
         self.listen(now);
     }

@@ -13,10 +13,13 @@ use noq_proto::{
 };
 
 use crate::clock::Clock;
-use crate::gate::{Gate, Told};
+use crate::gate::{Gate, Gates, Told};
 use crate::ledger::Ledger;
+use crate::moving::{Credit, Unproven};
 use crate::qlog::{Log, Qlog};
 use crate::waits;
+
+mod moves;
 
 /// Longest time back that the stack is told for an ACK that takes no time.
 const NOT_QUICK: Span = Span::from_secs(1);
@@ -69,6 +72,21 @@ pub struct Connection {
     /// When the stack was last listened to: what congestion control hears never goes back in time.
     heard: Time,
     quickest: Quickest,
+    /// It asks whether the other end is there, if that was silent for so long.
+    asks: Option<Span>,
+    /// When something of it arrived, or it was asked, last.
+    quiet: Time,
+    /// A packet that asks is due.
+    asking: bool,
+    /// It is a server's, whose client may move.
+    server: bool,
+    /// Where the other end is.
+    remote: SocketAddr,
+    /// ... if it has not shown that it is there.
+    unproven: Option<Unproven>,
+    credit: Credit,
+    /// What is known of the path is of another one.
+    renewal: bool,
 }
 
 /// Whether the stack has seen an RTT of nothing (see `waits`).
@@ -87,10 +105,17 @@ impl Connection {
         handle: ConnectionHandle,
         clock: Clock,
         gate: Gate,
+        server: bool,
         log: Option<(Qlog, bool)>,
     ) -> Self {
         gate.set(true);
+        let path = inner.network_path(PathId::ZERO);
         Self {
+            server,
+            remote: path.map_or(SocketAddr::from(([0; 4], 0)), |path| path.remote()),
+            unproven: None,
+            credit: Credit::default(),
+            renewal: false,
             inner,
             handle,
             clock,
@@ -105,7 +130,24 @@ impl Connection {
             told: false,
             heard: Time::ZERO,
             quickest: Quickest::Before,
+            asks: None,
+            quiet: Time::ZERO,
+            asking: false,
         }
+    }
+
+    /// From now on it asks whether the other end is there when that was silent for so long, or for
+    /// two round trips if that is longer.
+    pub(crate) fn ask_after(&mut self, silence: Span) {
+        self.asks = Some(silence);
+    }
+
+    /// When it asks, if nothing arrives before.
+    fn asks_at(&self) -> Time {
+        let Some(asks) = self.asks.filter(|_| self.ready && !self.told && !self.inner.is_closed()) else {
+            return Time::NEVER;
+        };
+        self.quiet + asks.max(self.handshake_rtt() + self.handshake_rtt())
     }
 
     /// Hands all further packets to a controller. To be called when the handshake is complete. The
@@ -167,11 +209,19 @@ impl Connection {
         chain.first().map(|certificate| certificate.to_vec())
     }
 
-    /// What a datagram says counts from when it arrived, so that an RTT has no part of the time
-    /// that it waited to be read, nor of the time that the other end waited before it sent it.
-    /// `counted` is the time that the stack was told.
-    pub(crate) fn handle_event(&mut self, arrived: Time, counted: Time, event: ConnectionEvent) {
+    /// What a datagram of so many bytes says counts from when it arrived, so that an RTT has no
+    /// part of the time that it waited to be read, nor of the time that the other end waited before
+    /// it sent it. `counted` is the time that the stack was told.
+    pub(crate) fn handle_datagram(
+        &mut self,
+        (arrived, counted): (Time, Time),
+        event: ConnectionEvent,
+        bytes: usize,
+        gates: &Gates,
+    ) {
+        let (made, _) = gates.last();
         let before = self.smoothed();
+        self.quiet = self.quiet.max(arrived);
         self.inner.handle_event(event);
         let mut waited = Span::ZERO;
         if let Some(newest) = self.gate.newest().filter(|_| self.ledger.is_some()) {
@@ -182,18 +232,19 @@ impl Connection {
                 waited = waits::waited(rtt, before, self.smoothed());
             }
         }
-        self.listen_after(arrived.max(self.heard), waited);
+        let heard = arrived.max(self.heard);
+        self.listen_after(heard, waited);
+        self.look_where(heard, gates, made);
+        self.credit.received(bytes);
+        if let Some(unproven) = &mut self.unproven {
+            unproven.received(bytes);
+        }
     }
 
-    /// Whether datagrams from there are read: from the address that it began with, and over IPv4
-    /// from any port of it, for routers change ports (NAT rebinding). With another address RFC 9000
-    /// (section 9.4) wants a controller that knows nothing, which nobody drives here; so does the
-    /// stack with another port over IPv6, where ports seldom change.
-    pub(crate) fn may_come_from(&self, from: SocketAddr) -> bool {
-        self.inner.network_path(PathId::ZERO).is_ok_and(|path| {
-            let (before, now) = (path.remote(), FourTuple::from_remote(from).remote());
-            before == now || (now.is_ipv4() && before.ip() == now.ip())
-        })
+    /// What the endpoint says to its connection.
+    pub(crate) fn handle_event(&mut self, now: Time, event: ConnectionEvent) {
+        self.inner.handle_event(event);
+        self.listen(now);
     }
 
     /// The time that the stack is to be told for a datagram of this other end that arrived now, if
@@ -223,13 +274,19 @@ impl Connection {
             self.inner.handle_timeout(self.clock.instant(now));
             self.listen(now);
         }
+        if self.asks_at() <= now {
+            // One packet that the window does not hold back: the stack's own probes after a timeout
+            // are further and further apart.
+            self.inner.ping();
+            (self.quiet, self.asking) = (now, true);
+        }
     }
 
     /// When something is to be done without a packet coming in; [`Time::NEVER`] if nothing is.
     #[must_use]
     pub fn deadline(&self) -> Time {
         let stack = self.inner.poll_timeout().map_or(Time::NEVER, |at| self.clock.time(at));
-        stack.min(self.wake.unwrap_or(Time::NEVER))
+        stack.min(self.wake.unwrap_or(Time::NEVER)).min(self.asks_at())
     }
 
     /// When the next packet may leave, if nothing but its time holds it back.
@@ -266,22 +323,33 @@ impl Connection {
     pub fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Result<Transmit, Idle> {
         let instant = self.clock.instant(now);
         self.wake = None;
-        let Some(ledger) = &mut self.ledger else {
+        if self.ledger.is_none() {
             self.gate.set(true);
-            return self.inner.poll_transmit(instant, NonZeroUsize::MIN, buffer).ok_or(Idle::Exhausted);
-        };
+            let transmit = self.inner.poll_transmit(instant, NonZeroUsize::MIN, buffer).ok_or(Idle::Exhausted)?;
+            return self.leaves(now, transmit);
+        }
+        if std::mem::take(&mut self.asking) {
+            self.waiting = false;
+            self.gate.set(true);
+            let transmit = self.inner.poll_transmit(instant, NonZeroUsize::MIN, buffer);
+            self.gate.set(false);
+            if let Some(transmit) = transmit {
+                return self.leaves(now, transmit);
+            }
+        }
         if !self.waiting {
             self.gate.set(false);
             if let Some(transmit) = self.inner.poll_transmit(instant, NonZeroUsize::MIN, buffer) {
-                return Ok(transmit);
+                return self.leaves(now, transmit);
             }
             if !self.gate.held_back() {
                 self.planned = [None; 2];
-                return Err(Idle::Exhausted);
+                return Err(self.exhausted());
             }
             self.waiting = true;
         }
         let planned = self.planned[0].take();
+        let Some(ledger) = &mut self.ledger else { return Err(Idle::Held) };
         match ledger.departure(now, u64::MAX) {
             Departure::Now => {
                 self.gate.set(true);
@@ -289,10 +357,10 @@ impl Connection {
                 self.gate.set(false);
                 if let Some(transmit) = transmit {
                     self.planned[1] = planned;
-                    return Ok(transmit);
+                    return self.leaves(now, transmit);
                 }
                 self.waiting = false;
-                Err(Idle::Exhausted)
+                Err(self.exhausted())
             }
             Departure::At(at) => {
                 self.wake = Some(at);

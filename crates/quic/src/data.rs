@@ -2,7 +2,7 @@
 //! offsets, which may travel in any order over several streams and connections.
 
 use std::collections::HashMap;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::ops::Range;
 
@@ -52,10 +52,57 @@ pub enum Source {
     /// Test data.
     Test,
     /// A file.
-    File(File),
+    File(Opened),
 }
 
+/// A file, and what it was when it was opened.
+#[derive(Debug)]
+pub struct Opened {
+    file: File,
+    before: Metadata,
+}
+
+impl Opened {
+    /// A file as it is now.
+    ///
+    /// # Errors
+    /// If the system does not say how large it is.
+    pub fn new(file: File) -> io::Result<Self> {
+        Ok(Self { before: file.metadata()?, file })
+    }
+
+    /// Its bytes when it was opened.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.before.len()
+    }
+
+    /// How it has changed since, as far as its size and the time of its last change say: that time
+    /// goes in steps of some milliseconds.
+    fn change(&self) -> io::Result<Option<&'static str>> {
+        let now = self.file.metadata()?;
+        let is_other = now.len() != self.before.len() || now.modified().ok() != self.before.modified().ok();
+        Ok(match now.len() < self.before.len() {
+            true => Some(SHORTER),
+            false => is_other.then_some(CHANGED),
+        })
+    }
+}
+
+/// What is said of files that change.
+const SHORTER: &str = "the file has become shorter while it was sent";
+const CHANGED: &str = "the file has changed while it was sent";
+
 impl Source {
+    /// What is wrong with what was read, now that all is.
+    pub(crate) fn fault(&self) -> Option<String> {
+        match self {
+            Self::Test => None,
+            Self::File(opened) => {
+                opened.change().map_or_else(|error| Some(unreadable(&error)), |change| change.map(str::to_owned))
+            }
+        }
+    }
     /// Appends `length` bytes from `offset` on.
     ///
     /// # Errors
@@ -63,13 +110,21 @@ impl Source {
     pub(crate) fn read(&self, offset: u64, length: usize, to: &mut Vec<u8>) -> io::Result<()> {
         match self {
             Self::Test => stretches(offset, length, |_, bytes| to.extend_from_slice(bytes)),
-            Self::File(file) => {
+            Self::File(opened) => {
                 let before = to.len();
                 to.resize(before + length, 0);
-                read_at(file, &mut to[before..], offset)?;
+                read_at(&opened.file, &mut to[before..], offset)?;
             }
         }
         Ok(())
+    }
+}
+
+/// Why a file cannot be read.
+pub(crate) fn unreadable(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => SHORTER.to_owned(),
+        _ => format!("cannot read the file: {error}"),
     }
 }
 

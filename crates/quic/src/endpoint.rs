@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use flowstart_units::Time;
+use flowstart_units::{Span, Time};
 use noq_proto::{
     AckFrequencyConfig, ConnectError, ConnectionHandle, DatagramEvent, EcnCodepoint, EndpointConfig, FourTuple,
     IdleTimeout, Incoming, Transmit, TransportConfig, VarInt,
@@ -34,6 +34,18 @@ pub struct Limits {
     pub receive_window: u32,
     /// Time after which a silent connection is over; default 10 s.
     pub idle: Duration,
+    /// A client that hears nothing for so long, or for two round trips if that is longer, asks
+    /// whether the server is still there, and again after as long; default 1 s, which is the
+    /// initial RTO of RFC 6298. A server that was started anew answers with a reset.
+    pub asks: Span,
+    /// Shortest time from one stateless reset to the next; default 1 ms. Each is shorter than what
+    /// it answers (RFC 9000 section 10.3), so this limits work only; with the stack's 20 ms some of
+    /// 64 clients would wait for seconds.
+    pub resets: Duration,
+    /// Where a server listens, which tells servers of one identity apart; default none. What resets
+    /// connections is derived from both: the same for a server that is started anew, and another
+    /// for every other (RFC 9000 section 21.11).
+    pub place: String,
     /// The seed of connection identifiers; `None` for unpredictable ones, as any real network
     /// needs.
     pub seed: Option<[u8; 32]>,
@@ -54,6 +66,9 @@ impl Default for Limits {
             connections: 64,
             receive_window: 32 << 20,
             idle: Duration::from_secs(10),
+            asks: Span::from_secs(1),
+            resets: Duration::from_millis(1),
+            place: String::new(),
             seed: None,
             qlog: None,
             departures: false,
@@ -135,12 +150,13 @@ impl Endpoint {
     pub fn new(clock: Clock, limits: &Limits, identity: Option<&Identity>) -> Result<Self, rustls::Error> {
         let gates = Arc::new(Gates::default());
         let mut config = EndpointConfig::default();
-        config.rng_seed(limits.seed);
+        config.rng_seed(limits.seed).min_reset_interval(limits.resets);
         let server = match identity {
             Some(identity) => {
+                identity.keys(&limits.place)?.hand_to(&mut config);
                 let mut server = identity.server()?;
                 server.transport_config(Arc::new(limits.transport(&gates)));
-                // Of a port alone, see `Connection::may_come_from`.
+                // To where whoever drives it admits clients, see `handle`.
                 server.migration(true);
                 Some(Arc::new(server))
             }
@@ -174,12 +190,17 @@ impl Endpoint {
         transport.keep_alive_interval(Some(self.limits.idle / KEEP_ALIVES));
         client.transport_config(Arc::new(transport));
         let (handle, connection) = self.inner.connect(self.clock.instant(now), client, to, crate::tls::NAME)?;
-        Ok(self.keep(handle, connection))
+        let number = self.keep(handle, connection);
+        let asks = self.limits.asks;
+        if let Some(connection) = self.connection(number) {
+            connection.ask_after(asks);
+        }
+        Ok(number)
     }
 
     fn keep(&mut self, handle: ConnectionHandle, connection: noq_proto::Connection) -> usize {
         let log = self.limits.qlog.clone().map(|qlog| (qlog, self.server));
-        let connection = Connection::new(connection, handle, self.clock, self.gates.last(), log);
+        let connection = Connection::new(connection, handle, self.clock, self.gates.last().1, self.server, log);
         if self.connections.len() <= handle.0 {
             self.connections.resize_with(handle.0 + 1, || None);
         }
@@ -199,7 +220,14 @@ impl Endpoint {
     }
 
     /// A datagram is there to be read. Returns the number of a new connection if it opened one.
-    pub fn handle(&mut self, now: Time, arrival: &Arrival, data: &[u8]) -> Option<usize> {
+    /// `admit` says whether a client's connection may move to where the datagram comes from.
+    pub fn handle(
+        &mut self,
+        now: Time,
+        arrival: &Arrival,
+        data: &[u8],
+        admit: &mut dyn FnMut(usize) -> bool,
+    ) -> Option<usize> {
         let mut buffer = Vec::new();
         let path = FourTuple::from_remote(arrival.from);
         // The stack counts from the arrival too, so its ACK says how long a packet waited here.
@@ -210,9 +238,9 @@ impl Endpoint {
         let event = self.inner.handle(instant, path, arrival.ecn, BytesMut::from(data), &mut buffer)?;
         match event {
             DatagramEvent::ConnectionEvent(handle, event) => {
-                let connection = self.connections.get_mut(handle.0).and_then(Option::as_mut);
-                if let Some(connection) = connection.filter(|connection| connection.may_come_from(arrival.from)) {
-                    connection.handle_event(arrived, counted, event);
+                let connection = self.connections.get_mut(handle.0).and_then(Option::as_mut)?;
+                if connection.may_come_from(arrival.from, &mut || admit(handle.0)) {
+                    connection.handle_datagram((arrived, counted), event, data.len(), &self.gates);
                 }
                 None
             }
@@ -318,7 +346,7 @@ impl Endpoint {
             let Some(connection) = slot else { continue };
             while let Some(event) = connection.poll_endpoint_events() {
                 if let Some(event) = self.inner.handle_event(connection.handle(), event) {
-                    connection.handle_event(now, now, event);
+                    connection.handle_event(now, event);
                 }
             }
             // Not before whoever drives it has heard why.

@@ -167,15 +167,15 @@ impl Controller for Gate {
     }
 }
 
-/// Hands the stack the gate of the connection that it is about to make.
+/// Hands the stack the gate of the connection that it is about to make, or of another path of one.
 #[derive(Debug, Default)]
 pub(crate) struct Gates {
-    last: Mutex<Gate>,
+    last: Mutex<(u64, Gate)>,
 }
 
 impl Gates {
-    /// The gate of the connection made last.
-    pub(crate) fn last(&self) -> Gate {
+    /// The gate of the connection or path made last, and how many there were.
+    pub(crate) fn last(&self) -> (u64, Gate) {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -183,7 +183,8 @@ impl Gates {
 impl ControllerFactory for Gates {
     fn build(self: Arc<Self>, _now: Instant, _current_mtu: u16) -> Box<dyn Controller> {
         let gate = Gate::default();
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = gate.clone();
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = (last.0 + 1, gate.clone());
         Box::new(gate)
     }
 }

@@ -105,6 +105,8 @@ pub struct Ledger {
     /// When packets were delivered last, without what the other end waited.
     delivered_at: Time,
     counts: Counts,
+    /// Those of earlier paths of the connection.
+    earlier: Counts,
     rate: RateEstimator,
     usage: WindowUsage,
     reduction: Reduction,
@@ -133,6 +135,7 @@ impl Ledger {
             latest: rtt,
             delivered_at: Time::ZERO,
             counts: Counts::default(),
+            earlier: Counts::default(),
             rate: RateEstimator::default(),
             usage: WindowUsage::default(),
             reduction: Reduction::default(),
@@ -142,6 +145,14 @@ impl Ledger {
             exhausted: false,
             log: None,
         }
+    }
+
+    /// The connection has another path: nothing is known of it, and what is in flight is lost.
+    pub(crate) fn renew(&mut self, now: Time, controller: Controller) {
+        self.give_up(now);
+        let renewed = Self::new(controller, self.mtu, Span::ZERO);
+        *self = Self { earlier: self.counts(), log: self.log.take(), ..renewed };
+        self.log_metrics(now);
     }
 
     /// Writes all that happens into a log.
@@ -182,7 +193,15 @@ impl Ledger {
     /// Counts so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        self.counts
+        let (Counts { sent, bytes, delivered, lost, marked, acks }, earlier) = (self.counts, self.earlier);
+        Counts {
+            sent: earlier.sent + sent,
+            bytes: earlier.bytes + bytes,
+            delivered: earlier.delivered + delivered,
+            lost: earlier.lost + lost,
+            marked: earlier.marked + marked,
+            acks: earlier.acks + acks,
+        }
     }
 
     /// Smoothed RTT; zero before the first.

@@ -4,12 +4,12 @@
 use std::ops::Range;
 
 use flowstart_congestion::detection::{Decision, PairDetector};
-use flowstart_congestion::{Controller, ControllerConfig, Departure};
+use flowstart_congestion::{Controller, ControllerConfig, Departure, StartConfig};
 use flowstart_units::{Span, Time};
 use noq_proto::{Dir, StreamId};
 
 use crate::connection::Connection;
-use crate::data::{PIECE_HEADER, Source};
+use crate::data::{PIECE_HEADER, Source, unreadable};
 use crate::departures::MessageEnds;
 use crate::ledger::HEADER_BYTES;
 use crate::look::{Look, LookConfig};
@@ -30,6 +30,8 @@ const READY_PACKETS: u64 = 3;
 /// gaps (its `MAX_CHUNKS`); with these even every second packet of a whole receive window may be
 /// lost.
 const LEAST_STREAMS: u8 = 16;
+/// The start of a transfer that had a detector, after its address has changed.
+const WITHOUT_DETECTOR: &str = "hystart++";
 /// Bytes of a piece outside of pairs.
 const PIECE: usize = 32 << 10;
 
@@ -64,6 +66,9 @@ pub struct Sending {
     late: Lateness,
     real_time: bool,
     isolated: Option<Isolated>,
+    /// The path is another one than it was, and connections whose controllers do not know.
+    moved: bool,
+    stale: [bool; 2],
     totals: [crate::ledger::Counts; 2],
     exit: Option<(String, u64)>,
     fault: Option<String>,
@@ -106,6 +111,8 @@ impl Sending {
             late: Lateness { counts: vec![0; 61 * Lateness::STEPS as usize], total: 0 },
             real_time: false,
             isolated: None,
+            moved: false,
+            stale: [false; 2],
             totals: Default::default(),
             exit: None,
             fault: None,
@@ -138,7 +145,7 @@ impl Sending {
     /// What it teaches later transfers over this path.
     #[must_use]
     pub fn lesson(&self) -> Lesson {
-        if self.look.is_some() {
+        if self.look.is_some() || self.moved {
             return Lesson::Nothing;
         }
         self.rounds.lesson(u64::from(self.config.initial_window) * u64::from(self.config.mss))
@@ -222,6 +229,12 @@ impl Sending {
         if connection.ledger().is_none() || self.began.is_none() || number >= self.lanes.len() {
             return false;
         }
+        if connection.take_renewal() {
+            self.moved(now, number);
+        }
+        if std::mem::take(&mut self.stale[number]) {
+            connection.renew(now, Controller::new(&self.config));
+        }
         self.steer(number, connection);
         self.observe(now, number, connection);
         self.over |= self.is_over(now) || self.look.as_mut().is_some_and(|look| look.is_over(now));
@@ -233,6 +246,32 @@ impl Sending {
             self.steer(number, connection);
         }
         wrote
+    }
+
+    /// A connection has another path, of which nothing is known: it begins anew, and what was found
+    /// of the old one is nothing worth here.
+    fn moved(&mut self, now: Time, number: usize) {
+        if self.look.is_some() {
+            self.fault = Some("the address of the other end changed during the look".to_owned());
+            return;
+        }
+        self.moved = true;
+        self.stale[number] = true;
+        let mut start = self.config.start.name();
+        if self.detector.take().is_some() {
+            // It needs both paths from their beginning. The second connection repairs and ends.
+            start = WITHOUT_DETECTOR;
+            self.stale = [true; 2];
+            self.told.get_or_insert(now);
+            let after = now.since(self.began.unwrap_or_default()).as_nanos();
+            self.isolated = Some(Isolated { isolation: "unknown".to_owned(), confidence: None, rate: 0, after });
+        } else if self.resumed.is_none() {
+            return;
+        }
+        // One that knows of no earlier transfer.
+        if let Ok(start) = StartConfig::from_name(start) {
+            self.config.start = start;
+        }
     }
 
     /// Passes news between the detector and the connection's controller.
@@ -333,13 +372,17 @@ impl Sending {
             piece.extend_from_slice(&self.next.to_be_bytes());
             piece.extend_from_slice(&(length as u32).to_be_bytes());
             if let Err(error) = self.source.read(self.next, length, &mut piece) {
-                self.fault = Some(match error.kind() {
-                    std::io::ErrorKind::UnexpectedEof => "the file has become shorter".to_owned(),
-                    _ => format!("cannot read the file: {error}"),
-                });
+                self.fault = Some(unreadable(&error));
                 return wrote;
             }
             self.next += length as u64;
+            if self.size == Some(self.next)
+                && let Some(fault) = self.source.fault()
+            {
+                // The last piece does not leave: who has all of them takes them for the file.
+                self.fault = Some(fault);
+                return wrote;
+            }
             lane.turn = (lane.turn + 1) % lane.streams.len().max(1);
             let turn = lane.turn;
             if let (Some(ends), Some(paced)) = (&mut lane.ends, self.paced) {

@@ -22,6 +22,8 @@ use crate::telling::Telling;
 use crate::tls::Identity;
 
 mod opening;
+#[cfg(test)]
+mod tests;
 
 /// Makes the controller of a start and an avoidance by their names, or says what is wrong.
 pub type Controllers = Box<dyn Fn(&str, &str, u16) -> Result<ControllerConfig, String>>;
@@ -32,7 +34,9 @@ pub type Today = Box<dyn Fn() -> u64>;
 /// A connection's part in a transfer.
 #[derive(Debug)]
 struct Line {
+    /// Where it is known to be, and where it seems to be.
     peer: SocketAddr,
+    seen: SocketAddr,
     since: Time,
     control: Option<StreamId>,
     decoder: Decoder,
@@ -60,6 +64,13 @@ struct Session {
     begun: bool,
     /// What the memory said of the path.
     resumed: Option<Observed>,
+}
+
+impl Session {
+    /// What it sends cannot be sent, and its client does not know.
+    fn is_to_be_refused(&self) -> bool {
+        !self.told && self.sending.as_ref().is_some_and(|sending| sending.fault().is_some())
+    }
 }
 
 /// Something the server says to whoever runs it.
@@ -173,8 +184,8 @@ impl Server {
     }
 
     fn accept(&mut self, now: Time, number: usize, peer: SocketAddr) {
-        let same = self.lines.values().filter(|line| line.peer.ip() == peer.ip()).count();
-        let many = (same >= self.service.per_peer).then(|| format!("{same} at a time from one address are enough"));
+        let same = self.lines.values().filter(|line| self.service.is_one_peer(line.peer.ip(), peer.ip())).count();
+        let many = (same >= self.service.per_peer).then(|| self.service.enough(peer.ip(), same));
         if let Some(why) = self.ends.clone().or(many) {
             self.unwanted.insert(number, why.clone());
             self.news.push(News::Refused(peer, why));
@@ -182,6 +193,7 @@ impl Server {
         }
         let line = Line {
             peer,
+            seen: peer,
             since: now,
             control: None,
             decoder: Decoder::default(),
@@ -192,9 +204,28 @@ impl Server {
         self.lines.insert(number, line);
     }
 
+    /// Bytes that senders have given to the stack, of all transfers that go on.
+    #[must_use]
+    pub fn offered(&self) -> u64 {
+        self.sessions.values().filter_map(|session| session.sending.as_ref()).map(Sending::offered).sum()
+    }
+
+    /// Whether a client's connection may move to an address: not if its peer there has as many as
+    /// it may have. One that is not known to be there keeps others from moving there, but nobody
+    /// from opening a connection: whoever forges addresses would.
+    fn admits(service: &Service, lines: &HashMap<usize, Line>, number: usize, from: SocketAddr) -> bool {
+        let Some(line) = lines.get(&number) else { return false };
+        let there = |address: SocketAddr| service.is_one_peer(address.ip(), from.ip());
+        let others = lines.iter().filter(|(other, line)| **other != number && (there(line.peer) || there(line.seen)));
+        there(line.peer) || others.count() < service.per_peer
+    }
+
     fn listen(&mut self, now: Time) {
         self.endpoint.exchange(now);
         for number in self.endpoint.numbers() {
+            if let (Some(connection), Some(line)) = (self.endpoint.connection(number), self.lines.get_mut(&number)) {
+                (line.seen, line.peer) = connection.whereabouts();
+            }
             loop {
                 let Some(happening) = self.endpoint.connection(number).and_then(Connection::poll) else { break };
                 match happening {
@@ -222,6 +253,9 @@ impl Server {
             }
         }
         self.tell(now);
+        let faulty: Vec<u64> =
+            self.sessions.iter().filter(|(_, session)| session.is_to_be_refused()).map(|(number, _)| *number).collect();
+        faulty.into_iter().for_each(|session| self.conclude(now, session));
         for number in std::mem::take(&mut self.changed) {
             if let Some((session, _)) = self.session_of(number) {
                 self.begin(now, session);
@@ -433,7 +467,9 @@ impl Node for Server {
 
     fn handle(&mut self, now: Time, _socket: usize, arrival: &Arrival, data: &[u8]) {
         self.arrived = arrival.at;
-        if let Some(number) = self.endpoint.handle(now, arrival, data) {
+        let Self { endpoint, service, lines, .. } = self;
+        let mut admit = |number| Self::admits(service, lines, number, arrival.from);
+        if let Some(number) = endpoint.handle(now, arrival, data, &mut admit) {
             self.accept(now, number, arrival.from);
         }
         self.listen(now);
@@ -476,6 +512,9 @@ impl Node for Server {
     }
 
     fn deadline(&self) -> Time {
+        if self.sessions.values().any(Session::is_to_be_refused) {
+            return Time::ZERO;
+        }
         let ends = self.sessions.values().filter_map(|session| session.sending.as_ref()).map(Sending::deadline);
         let tellings = self.sessions.values().filter(|session| !session.told).filter_map(|it| it.telling.as_ref());
         let told = tellings.map(Telling::due).min().unwrap_or(Time::NEVER);

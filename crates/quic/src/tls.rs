@@ -9,6 +9,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 
+use crate::resets::ServerKeys;
 use crate::tap::Tap;
 
 /// The name in certificates, which says nothing: the fingerprint does.
@@ -102,6 +103,11 @@ impl Identity {
         let (certificate, key) = rest.split_at_checked(length)?;
         let identity = Self { certificate: CertificateDer::from(certificate.to_vec()), key: key.to_vec() };
         identity.server().is_ok().then_some(identity)
+    }
+
+    /// The keys of a server that has this identity, and listens at this place.
+    pub(crate) fn keys(&self, place: &str) -> Result<ServerKeys, rustls::Error> {
+        ServerKeys::derive(&self.key, place).ok_or_else(|| rustls::Error::General("no key can be derived".to_owned()))
     }
 
     pub(crate) fn server(&self) -> Result<noq_proto::ServerConfig, rustls::Error> {

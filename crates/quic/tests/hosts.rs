@@ -6,7 +6,7 @@ mod link;
 
 use common::request;
 use flowstart_quic::message::{Direction, Paced, Report, Request};
-use flowstart_quic::{Node as _, Service};
+use flowstart_quic::{Memory, News, Node as _, Service};
 use flowstart_units::{Rate, Span, Time};
 use link::{Busy, Link, world};
 
@@ -50,31 +50,162 @@ fn a_path_that_takes_less_in_the_middle_of_a_transfer_does_not_end_it() {
     }
 }
 
-/// A transfer is of one pair of addresses: who comes from another one is a stranger, whose packets
-/// change nothing. So is another port over IPv6.
+/// Another port over IPv6, another address, the other family: with every start and both ways. With
+/// another address nothing is known of the path, so the start begins anew.
 #[test]
-fn a_client_whose_address_changes_is_told_so_and_leaves_nothing_behind() {
-    for (direction, moves) in [(Direction::Down, false), (Direction::Up, false), (Direction::Down, true)] {
-        let link = Link { rate: Rate::from_mbps(5), ..Link::default() };
-        let asked = request(direction, 50_000_000, ("slow_start", "cubic"));
-        let mut world = world(&link, asked, None, Service::default());
-        if moves {
-            world.ports = ["[fd00::1]:5001".parse().unwrap(), "[fd00::1]:5002".parse().unwrap()];
-        }
-        world.run_until(Time::ZERO + Span::from_millis(700));
-        world.ports = match moves {
-            true => ["[fd00::1]:77".parse().unwrap(), "[fd00::1]:78".parse().unwrap()],
-            false => ["10.9.9.9:77".parse().unwrap(), "10.9.9.9:78".parse().unwrap()],
+fn a_client_whose_address_changes_gets_everything() {
+    let starts =
+        [("slow_start", "cubic"), ("adaptive_chirping", "cubic"), ("bbr_start", "bbr"), ("careful_resume", "cubic")];
+    let two = ("fair_queuing_probe", "delay_or_cubic");
+    let port: [&[&str]; 2] = [&["[fd00::1]:6"], &["[fd00::1]:6", "[fd00::1]:7", "[fd00::1]:6", "[fd00::1]:8"]];
+    let address: [&[&str]; 4] =
+        [&["10.9.9.9:5"], &["[fd00:9::9]:5"], &["10.9.9.9:5", "10.9.9.8:5"], &["10.9.9.9:5", "10.0.0.1:500"]];
+    for (direction, contestant) in [Direction::Down, Direction::Up]
+        .into_iter()
+        .flat_map(|way| starts.into_iter().chain([two]).map(move |one| (way, one)))
+    {
+        let transfer = |home: &str, places: &[&str]| {
+            let ports = |base: &str| ["1", "2"].map(|last| format!("{base}{last}").parse().unwrap());
+            let link = Link { rate: Rate::from_mbps(20), ..Link::default() };
+            let mut world = world(&link, request(direction, 2_500_000, contestant), None, Service::default());
+            world.ports = ports(home);
+            for (change, place) in places.iter().enumerate() {
+                world.run_until(Time::ZERO + Span::from_millis(130 + 220 * change as u64));
+                assert!(!world.client.is_over(world.now), "{direction:?} {contestant:?} {change}");
+                world.ports = ports(place);
+            }
+            let outcome = world.run(Span::from_secs(60)).0;
+            let outcome = outcome.unwrap_or_else(|error| panic!("{direction:?} {contestant:?} {places:?}: {error}"));
+            assert!(outcome.received.intact && outcome.received.bytes == 2_500_000, "{contestant:?}: {outcome:?}");
+            outcome.received.nanos as f64 / 1e9
         };
-        let before = world.to_client;
-        world.run_until(Time::ZERO + Span::from_secs(3));
-        assert_eq!(world.to_client, before, "{direction:?}: not even a question whether anybody is there");
-        world.run_until(Time::ZERO + Span::from_secs(30));
-        assert!(world.client.is_over(world.now), "{direction:?}");
-        assert_eq!(format!("{:?}", world.server), "Server(0 sessions)");
-        let said = world.client.outcome().unwrap_err().to_string();
-        // The server knows nobody there, and says so to packets that are long enough for that.
-        assert!(said.contains("reset by peer") || said.contains("went silent"), "{direction:?}: {said}");
+        let stays = transfer("10.0.0.1:500", &[]);
+        for (home, all) in [("[fd00::1]:5", &port[..]), ("10.0.0.1:500", &address)] {
+            for places in all {
+                let takes = transfer(home, places);
+                assert!(takes < 2.0 * stays, "{direction:?} {contestant:?} {places:?}: {takes} {stays}");
+            }
+        }
+    }
+}
+
+/// Of another path nothing is known; of another port nothing else is believed (RFC 9000 section
+/// 9.4).
+#[test]
+fn a_start_begins_anew_with_another_address_and_not_with_another_port() {
+    let takes = |home: &str, place: &str| {
+        let ports = |base: &str| ["1", "2"].map(|last| format!("{base}{last}").parse().unwrap());
+        let link = Link { delay: Span::from_millis(20), ..Link::default() };
+        let mut world =
+            world(&link, request(Direction::Down, 6_000_000, ("slow_start", "reno")), None, Service::default());
+        world.server.remember(Memory::default(), Box::new(|| 5));
+        world.ports = ports(home);
+        world.run_until(Time::ZERO + Span::from_millis(1000));
+        world.ports = ports(place);
+        world
+            .pipes
+            .iter_mut()
+            .for_each(|pipe| (pipe.link.rate, pipe.link.delay) = (Rate::from_mbps(100), Span::from_millis(30)));
+        while !world.client.is_over(world.now) {
+            world.step(Time::NEVER);
+        }
+        let over = world.now;
+        world.run_until(over + Span::from_secs(1));
+        let learnt = world.server.take_news().iter().any(|news| matches!(news, News::Learnt(..)));
+        let outcome = world.client.outcome().unwrap();
+        assert!(outcome.received.intact && outcome.received.bytes == 6_000_000, "{outcome:?}");
+        (over.as_nanos() as f64 / 1e9, learnt)
+    };
+    let [(port, learnt), (address, of_both)] = ["10.0.0.1:7", "10.0.0.9:5"].map(|place| takes("10.0.0.1:5", place));
+    assert!(address < 0.8 * port, "{address} {port}");
+    assert!(learnt && !of_both, "what two paths carry is nothing to remember");
+    let six = takes("[fd00::1]:5", "[fd00::1]:7").0;
+    assert!((six - port).abs() < 0.2 * port, "{six} {port}");
+}
+
+/// It needs both paths from their beginning, and what it found is of the old one.
+#[test]
+fn a_detector_gives_up_where_an_address_changes() {
+    let two = ("fair_queuing_probe", "delay_or_cubic");
+    // Before it has decided, and after that.
+    for (millis, moving) in [(100, [true, true]), (100, [true, false]), (100, [false, true]), (1500, [true, true])] {
+        let link = Link { fair: true, ..Link::default() };
+        let mut world = world(&link, request(Direction::Down, 5_000_000, two), None, Service::default());
+        world.run_until(Time::ZERO + Span::from_millis(millis));
+        for (port, _) in world.ports.iter_mut().zip(moving).filter(|(_, moving)| *moving) {
+            port.set_ip("10.9.9.9".parse().unwrap());
+        }
+        let outcome = world.run(Span::from_secs(60)).0.unwrap();
+        assert!(outcome.received.intact && outcome.received.bytes == 5_000_000, "{outcome:?}");
+        assert_eq!(outcome.report.queue.unwrap().isolation, "unknown", "{millis} {moving:?}");
+        assert!(outcome.received.nanos < 4_000_000_000, "{millis} {moving:?}: {}", outcome.received.nanos);
+    }
+}
+
+/// An address that somebody forged gets no more than three times what he sent, and the transfer
+/// goes on where it was.
+#[test]
+fn who_forges_an_address_has_little_sent_there() {
+    for (home, other) in
+        [("10.0.0.1:500", "10.9.9.9:7"), ("[fd00::1]:500", "[fd00::1]:7"), ("10.0.0.1:500", "10.0.0.1:9")]
+    {
+        let ports = |base: &str| ["1", "2"].map(|last| format!("{base}{last}").parse().unwrap());
+        let link = Link { rate: Rate::from_mbps(20), ..Link::default() };
+        let mut world =
+            world(&link, request(Direction::Down, 9_000_000, ("slow_start", "cubic")), None, Service::default());
+        world.ports = ports(home);
+        world.run_until(Time::ZERO + Span::from_millis(700));
+        // What the client sends within these milliseconds comes from there; nobody answers.
+        let offered = world.server.offered();
+        let (before, sent) = (world.carried, world.stray);
+        world.ports = ports(other);
+        world.forged = true;
+        world.run_until(Time::ZERO + Span::from_millis(720));
+        world.ports = ports(home);
+        world.forged = false;
+        let there = world.stray - sent;
+        // Nor is more than that prepared to be sent.
+        assert!(world.server.offered() - offered < 400_000, "{other}: {}", world.server.offered() - offered);
+        world.run_until(world.now + Span::from_millis(100));
+        let received = world.carried[0] - before[0];
+        // The stack lets a whole packet go as long as one byte is allowed.
+        assert!(there <= 3 * received + 1452, "{other}: {there} of {received}");
+        let outcome = world.run(Span::from_secs(60)).0.unwrap();
+        assert!(outcome.received.intact && outcome.received.nanos < 12_000_000_000, "{other}: {outcome:?}");
+    }
+}
+
+/// ... not even if it is another one with every packet: a challenge has 1200 bytes, an ACK 42.
+#[test]
+fn who_forges_many_addresses_has_little_sent_to_them() {
+    let mut world =
+        world(&Link::default(), request(Direction::Down, 9_000_000, ("slow_start", "cubic")), None, Service::default());
+    world.run_until(Time::ZERO + Span::from_millis(700));
+    let before = (world.carried[0], world.stray);
+    world.forged = true;
+    for number in 0..400_u16 {
+        world.ports =
+            [[1, 1], [2, 2]].map(|[net, host]| format!("10.{net}.{}.{host}:9", number % 250).parse().unwrap());
+        world.run_until(world.now + Span::from_micros(500));
+    }
+    let (sent, there) = (world.carried[0] - before.0, world.stray - before.1);
+    assert!(sent > 2_000, "the client goes on: {sent}");
+    // What was saved up is the eight challenges of a connection.
+    assert!(there <= 3 * sent + 8 * 1200 + 1452, "{there} of {sent}");
+}
+
+/// Who looks at a path that becomes another one finds nothing, and says so.
+#[test]
+fn a_look_at_a_path_that_changes_says_so() {
+    let asked = request(Direction::Down, 430_000, ("fair_queuing_probe", "delay_or_cubic"));
+    let asked = Request { look: true, nanos: Some(2_000_000_000), ..asked };
+    let mut world = world(&Link::default(), asked, None, Service::default());
+    world.run_until(Time::ZERO + Span::from_millis(200));
+    world.ports = ["10.9.9.9:51".parse().unwrap(), "10.9.9.9:52".parse().unwrap()];
+    let outcome = world.run(Span::from_secs(60)).0;
+    match outcome {
+        Err(failed) => assert!(failed.to_string().contains("changed during the look"), "{failed}"),
+        Ok(outcome) => assert!(outcome.report.look.is_some(), "it was over before anybody knew"),
     }
 }
 

@@ -15,9 +15,12 @@ use flowstart_units::Span;
 
 /// A server for one transfer in a thread of its own; where it listens, and who it is.
 fn serve() -> (SocketAddr, Fingerprint) {
+    serve_at(UdpSocket::bind("127.0.0.1:0").unwrap())
+}
+
+fn serve_at(socket: UdpSocket) -> (SocketAddr, Fingerprint) {
     let identity = Identity::generate().unwrap();
     let fingerprint = identity.fingerprint();
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap();
     std::thread::spawn(move || {
         let clock = Clock::start();
@@ -45,7 +48,7 @@ fn fetch(
     let mut client = Client::new(clock, clock.now(), &limits, to, pinned, request, (config, Sink::Check))?;
     let sockets = (0..client.sockets())
         .map(|_| {
-            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            let socket = UdpSocket::bind(if to.is_ipv6() { "[::1]:0" } else { "127.0.0.1:0" }).unwrap();
             socket.connect(to).unwrap();
             socket
         })
@@ -85,4 +88,71 @@ fn where_nobody_listens_the_system_says_so_at_once() {
     let free = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let said = fetch(free, None, Direction::Down, 1000, ("slow_start", "cubic")).unwrap_err().to_string();
     assert!(said.contains("nobody listens"), "{said}");
+}
+
+/// Stands between a client with one socket and a server, as a router does that translates
+/// addresses: after every 150 packets of the client it sends them on from the next of these places,
+/// and what comes to one of before is lost. Where it listens; it ends with the test.
+fn router(server: SocketAddr, near: &str, places: Vec<UdpSocket>) -> SocketAddr {
+    let near = UdpSocket::bind(near).unwrap();
+    let address = near.local_addr().unwrap();
+    near.set_nonblocking(true).unwrap();
+    for place in &places {
+        place.set_nonblocking(true).unwrap();
+    }
+    std::thread::spawn(move || {
+        let (mut packet, mut client, mut sent) = (vec![0; 2000], None, 0);
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while std::time::Instant::now() < end {
+            let mut idle = true;
+            while let Ok((length, from)) = near.recv_from(&mut packet) {
+                client = Some(from);
+                let place = &places[(sent / 150).min(places.len() - 1)];
+                let _ = place.send_to(&packet[..length], server);
+                sent += 1;
+                idle = false;
+            }
+            let place = &places[(sent / 150).min(places.len() - 1)];
+            while let (Ok((length, _)), Some(client)) = (place.recv_from(&mut packet), client) {
+                let _ = near.send_to(&packet[..length], client);
+                idle = false;
+            }
+            if idle {
+                std::thread::sleep(std::time::Duration::from_micros(100));
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn a_client_keeps_its_transfer_whatever_a_router_calls_it() {
+    let bound = |address: &str| UdpSocket::bind(address);
+    let listening: [(&str, &str, &[&str]); 4] = [
+        ("127.0.0.1:0", "127.0.0.1:0", &["127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"]),
+        ("127.0.0.1:0", "127.0.0.1:0", &["127.0.0.1:0", "127.0.0.2:0", "127.0.0.3:0"]),
+        ("[::1]:0", "[::1]:0", &["[::1]:0", "[::1]:0", "[::1]:0"]),
+        // A server of both families, whose IPv4 clients have mapped addresses.
+        ("[::]:0", "127.0.0.1:0", &["127.0.0.1:0", "127.0.0.2:0", "127.0.0.1:0"]),
+    ];
+    for (server, near, places) in listening {
+        for direction in [Direction::Down, Direction::Up] {
+            for contestant in [("slow_start", "cubic"), ("bbr_start", "bbr")] {
+                // Not every machine has IPv6, or all of 127.0.0.0/8.
+                let (Ok(socket), Ok(places)) =
+                    (bound(server), places.iter().map(|place| bound(place)).collect::<Result<Vec<_>, _>>())
+                else {
+                    continue;
+                };
+                let (mut address, fingerprint) = serve_at(socket);
+                if address.ip().is_unspecified() {
+                    address.set_ip([127, 0, 0, 1].into());
+                }
+                let to = router(address, near, places);
+                let outcome = fetch(to, Some(fingerprint), direction, 3_000_000, contestant);
+                let outcome = outcome.unwrap_or_else(|error| panic!("{server} {direction:?} {contestant:?}: {error}"));
+                assert!(outcome.received.intact && outcome.received.bytes == 3_000_000, "{contestant:?} {outcome:?}");
+            }
+        }
+    }
 }

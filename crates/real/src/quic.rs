@@ -230,7 +230,8 @@ fn receive(
     let said = |error: &dyn std::fmt::Display| error.to_string();
     let clock = Clock::start();
     let identity = Identity::generate().map_err(|error| said(&error))?;
-    let service = Service { most_bytes: PLENTY, most_time: Span::from_secs(1 << 20), per_peer: 64, root: None };
+    let service =
+        Service { most_bytes: PLENTY, most_time: Span::from_secs(1 << 20), per_peer: 64, ..Service::default() };
     // Receivers have no use for it.
     let make = Box::new(move |_: &str, _: &str, _: u16| Ok(config.clone()));
     let server = Server::new(clock, &limits(), &identity, service, make, true).map_err(|error| said(&error))?;

@@ -18,7 +18,7 @@ const SERVE_EXAMPLES: &str = "Examples:
   flowstart serve --memory paths.json
 
 The fingerprint that it prints is what clients name with --fingerprint. Without --identity every start
-has a new one.";
+has a new one, and clients of a server that was killed are not told when it is started anew.";
 
 /// Options of `flowstart serve`.
 #[derive(Args, Debug)]
@@ -47,7 +47,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N", default_value_t = 64,
           value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) connections: usize,
-    /// Most connections of one address at the same time
+    /// Most connections of one address at the same time; over IPv6, of one /64
     #[arg(long, value_name = "N", default_value_t = 8,
           value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) per_peer: usize,

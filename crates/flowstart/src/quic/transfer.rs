@@ -48,12 +48,14 @@ pub(crate) fn serve(args: &ServeArgs) -> Done {
         UdpSocket::bind(address).map_err(|error| wrong(format!("cannot listen at {address}: {}", plain(&error))))?;
     let clock = Clock::start();
     let qlog = args.qlog.as_deref().map(Qlog::new);
-    let limits = Limits { connections: args.connections, qlog: qlog.clone(), ..Limits::default() };
+    let place = place(socket.local_addr().map_err(wrong)?);
+    let limits = Limits { connections: args.connections, qlog: qlog.clone(), place, ..Limits::default() };
     let service = Service {
         most_bytes: args.most_bytes.get(),
         most_time: args.most_time,
         per_peer: args.per_peer,
         root: args.root.clone(),
+        ..Service::default()
     };
     let make = Box::new(|start: &str, avoidance: &str, mtu| controller(start, avoidance, mtu));
     let mut server = Server::new(clock, &limits, &identity, service, make, args.one_off).map_err(wrong)?;
@@ -88,6 +90,13 @@ pub(crate) fn serve(args: &ServeArgs) -> Done {
     sockets.run(&mut server, watch).map_err(wrong)?;
     watch(&mut server, Time::ZERO);
     Ok(())
+}
+
+/// What this server and no other of its identity has: where it listens, and on which machine.
+fn place(address: SocketAddr) -> String {
+    // The number that a Linux system has from when it was installed (machine-id(5)).
+    let machine = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
+    format!("{address} {}", machine.trim())
 }
 
 /// What could not be logged.

@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(said.len(), 3, "{said:#?}");
         assert!(!said[0].contains("no of its own"), "{said:#?}");
         assert!(said[0].starts_with("Fastest: ") && said[0].contains("Its cost: "), "{said:#?}");
-        assert!(said[1].contains("paced_chirping+dctcp is the fastest"), "{said:#?}");
+        assert!(said[1].contains("adaptive_chirping+delay_target is the fastest"), "{said:#?}");
         assert!(said[2].starts_with("Slowest: slow_start+dctcp") && said[2].contains("marks"), "{said:#?}");
     }
 

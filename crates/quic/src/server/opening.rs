@@ -3,7 +3,7 @@
 use flowstart_units::{Span, Time};
 
 use super::{News, Server, Session};
-use crate::data::{Receiving, Sink, Source};
+use crate::data::{Opened, Receiving, Sink, Source};
 use crate::message::{Direction, Message, OLDEST, Request, VERSION, WAITS};
 use crate::sending::Sending;
 use crate::service::below;
@@ -37,9 +37,9 @@ impl Server {
         let mut source = Source::Test;
         if let Some(name) = &request.file {
             let root = self.service.root.as_deref().ok_or("no files are served here")?;
-            let file = below(root, name)?;
-            size = Some(file.metadata().map_err(|error| error.to_string())?.len());
-            source = Source::File(file);
+            let opened = Opened::new(below(root, name)?).map_err(|error| error.to_string())?;
+            size = Some(opened.length());
+            source = Source::File(opened);
         }
         if size.is_some_and(|size| size > self.service.most_bytes) {
             return Err(format!("a transfer has at most {} bytes here", self.service.most_bytes));
@@ -97,12 +97,12 @@ impl Server {
     }
 
     /// Brings a session and the connection that wants to join it together, if both are there.
-    /// Sessions are numbers that only their client knows, from one address.
+    /// Sessions are numbers that only their client knows, from one peer.
     pub(super) fn join(&mut self, number: u64) -> Result<(), String> {
         let Some(session) = self.sessions.get_mut(&number) else { return Ok(()) };
         let (wanted, free) = (session.wanted > 1, session.members[1].is_none());
         for (connection, line) in &mut self.lines {
-            let same = line.peer.ip() == session.peer.ip();
+            let same = self.service.is_one_peer(line.peer.ip(), session.peer.ip());
             if line.joining == Some(number) && line.session.is_none() && same {
                 if !wanted || !free {
                     return Err("this session has all its connections".to_owned());

@@ -240,9 +240,28 @@ pub(crate) struct World {
     pub(crate) arrived: Vec<(u128, Time)>,
     /// The client's host, and the server's.
     pub(crate) hosts: [Busy; 2],
+    /// The client is not where its packets come from.
+    pub(crate) forged: bool,
+    /// Bytes that the server sent to where nobody is.
+    pub(crate) stray: u64,
+    /// Who the server is, and what its clock counts from.
+    pub(crate) identity: Identity,
+    pub(crate) clock: Clock,
 }
 
 impl World {
+    /// The server is killed, and started anew by this identity and these limits: it knows of
+    /// nothing.
+    pub(crate) fn restart(&mut self, identity: &Identity, limits: &Limits) {
+        let make = Box::new(|start: &str, avoidance: &str, mtu| controller(start, avoidance, mtu));
+        self.server = Server::new(self.clock, limits, identity, Service::default(), make, false).unwrap();
+    }
+
+    /// Nothing passes any more in either direction, or all does again.
+    pub(crate) fn cut(&mut self, cut: bool) {
+        self.pipes.iter_mut().for_each(|pipe| pipe.link.loss = u64::from(cut));
+    }
+
     pub(crate) fn flush(&mut self) {
         let mut buffer = Vec::new();
         let now = self.now;
@@ -260,7 +279,10 @@ impl World {
             self.server.departed(0, &outgoing, self.now);
             self.carried[1] += buffer.len() as u64;
             // What is sent to an address that nobody has any more is lost.
-            let Some(socket) = self.ports.iter().position(|port| *port == outgoing.to) else { continue };
+            let Some(socket) = self.ports.iter().position(|port| *port == outgoing.to && !self.forged) else {
+                self.stray += buffer.len() as u64;
+                continue;
+            };
             self.to_client += buffer.len() as u64;
             self.pipes[1]
                 .arrive(now, Packet { to: Some(socket), flow: socket, ecn: outgoing.ecn, data: buffer.clone() });
@@ -380,6 +402,10 @@ pub(crate) fn world_with(
         to_client: 0,
         arrived: Vec::new(),
         hosts: [Busy::default(), Busy::default()],
+        forged: false,
+        stray: 0,
+        identity,
+        clock,
     }
 }
 

@@ -1,0 +1,91 @@
+//! A connection whose other end moves.
+
+use std::net::SocketAddr;
+
+use flowstart_congestion::Controller;
+use flowstart_units::{Span, Time};
+use noq_proto::{FourTuple, PathId, Transmit};
+
+use super::{Connection, Idle, Quickest};
+use crate::gate::{Gates, Told};
+use crate::moving::{Unproven, Verdict, is_another_path};
+
+impl Connection {
+    /// The other end may be somewhere else now, with another gate on the way there.
+    pub(super) fn look_where(&mut self, now: Time, gates: &Gates, made: u64) {
+        let Ok(path) = self.inner.network_path(PathId::ZERO) else { return };
+        let before = std::mem::replace(&mut self.remote, path.remote());
+        if before == self.remote {
+            return;
+        }
+        self.unproven = Some(Unproven::new(before, self.unproven.take()));
+        let (count, gate) = gates.last();
+        if count != made {
+            gate.set(self.ledger.is_none());
+            self.gate = gate;
+            // The stack knows no RTT either: one of nothing is to be had again, once it sends.
+            self.quickest = Quickest::Before;
+            let mtu = self.inner.current_mtu();
+            if let Some(ledger) = &mut self.ledger {
+                ledger.note(now, Told::Moved);
+                ledger.note(now, Told::Mtu(mtu));
+                ledger.settle(now, Span::ZERO);
+            }
+        }
+        self.waiting = false;
+    }
+
+    /// The stack sends something. If it does so only because the other end has shown that it is
+    /// there, that is known now. If it is too much for who has not, it is lost here.
+    pub(super) fn leaves(&mut self, now: Time, transmit: Transmit) -> Result<Transmit, Idle> {
+        // Where it seemed to be before the stack asks, too, without any limit.
+        if self.server && transmit.destination != self.remote {
+            return if self.credit.pays(transmit.size as u64) { Ok(transmit) } else { Err(Idle::Held) };
+        }
+        let Some(unproven) = &mut self.unproven else { return Ok(transmit) };
+        match unproven.sends(transmit.size, &mut self.credit) {
+            Verdict::Leaves => {}
+            Verdict::TooMuch => return Err(Idle::Held),
+            Verdict::Proves => {
+                self.renewal |= is_another_path(unproven.before(), self.remote);
+                self.unproven = None;
+                if matches!(self.quickest, Quickest::Before) && self.ledger.is_some() {
+                    self.quickest = Quickest::Since(now);
+                }
+            }
+        }
+        Ok(transmit)
+    }
+
+    /// Nothing is sent: because there is nothing, or because the stack sends no data before the
+    /// other end has shown that it is there. More would only wait here then.
+    pub(super) fn exhausted(&self) -> Idle {
+        if self.unproven.is_some() { Idle::Held } else { Idle::Exhausted }
+    }
+
+    /// Where the other end is, and where it was last known to be.
+    pub(crate) fn whereabouts(&self) -> (SocketAddr, SocketAddr) {
+        (self.remote, self.unproven.map_or(self.remote, |unproven| unproven.before()))
+    }
+
+    /// True, once, if the other end has been found to have another address: its controller knows
+    /// another path.
+    pub(crate) fn take_renewal(&mut self) -> bool {
+        std::mem::take(&mut self.renewal)
+    }
+
+    /// All further packets are those of a controller that knows nothing (RFC 9000 section 9.4).
+    pub(crate) fn renew(&mut self, now: Time, controller: Controller) {
+        if let Some(ledger) = &mut self.ledger {
+            ledger.renew(now, controller);
+        }
+        self.waiting = false;
+    }
+
+    /// Whether datagrams from there are read: a server's address does not change. Where a client
+    /// has another one than before somebody else decides.
+    pub(crate) fn may_come_from(&self, from: SocketAddr, admit: &mut dyn FnMut() -> bool) -> bool {
+        let from = FourTuple::from_remote(from).remote();
+        from == self.remote || (self.server && admit())
+    }
+}

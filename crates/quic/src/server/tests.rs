@@ -1,0 +1,53 @@
+use super::*;
+
+fn server(service: Service) -> Server {
+    let identity = Identity::generate().unwrap();
+    let make = Box::new(|start: &str, avoidance: &str, mtu| crate::controller(start, avoidance, mtu));
+    Server::new(Clock::start(), &Limits::default(), &identity, service, make, false).unwrap()
+}
+
+#[test]
+fn connections_of_all_addresses_of_an_ipv6_network_count_together() {
+    let mut server = server(Service { per_peer: 3, ..Service::default() });
+    let mut number = 0;
+    let mut refused = |address: &str| {
+        number += 1;
+        server.accept(Time::ZERO, number, SocketAddr::new(address.parse().unwrap(), 5000 + number as u16));
+        server.unwanted.remove(&number)
+    };
+    for last in 1..=3 {
+        assert_eq!(refused(&format!("2001:db8::{last}")), None);
+        assert_eq!(refused(&format!("192.0.2.{last}")), None);
+    }
+    let why = refused("2001:db8::4:5:6:7");
+    assert_eq!(why.as_deref(), Some("3 at a time from the addresses of one /64 are enough"));
+    assert_eq!(refused("2001:db8:0:1::1"), None);
+    assert_eq!(refused("192.0.2.1"), None);
+    assert_eq!(refused("::ffff:192.0.2.1"), None);
+    assert_eq!(refused("192.0.2.1").as_deref(), Some("3 at a time from one address are enough"));
+}
+
+#[test]
+fn a_client_does_not_move_to_where_its_peer_has_as_many_as_it_may_have() {
+    let mut server = server(Service { per_peer: 2, ..Service::default() });
+    let address = |text: &str| -> SocketAddr { text.parse().unwrap() };
+    for (number, place) in ["192.0.2.1:1", "192.0.2.1:2", "198.51.100.1:1"].iter().enumerate() {
+        server.accept(Time::ZERO, number, address(place));
+    }
+    let admits = |server: &Server, number, from| Server::admits(&server.service, &server.lines, number, address(from));
+    assert!(!admits(&server, 2, "192.0.2.1:7"), "it would be the third there");
+    assert!(admits(&server, 1, "192.0.2.1:7"), "it is there");
+    assert!(admits(&server, 1, "198.51.100.1:7"));
+    assert!(!admits(&server, 9, "198.51.100.1:7"), "there is no such connection");
+    // Not known to be there: nobody else moves there, and who opens a connection may.
+    server.lines.get_mut(&1).unwrap().seen = address("198.51.100.1:7");
+    assert!(!admits(&server, 0, "198.51.100.1:8"));
+    server.accept(Time::ZERO, 3, address("198.51.100.1:9"));
+    assert!(server.unwanted.is_empty());
+    // Known to be there, it counts there and not where it was.
+    server.lines.get_mut(&1).unwrap().peer = address("198.51.100.1:7");
+    server.accept(Time::ZERO, 4, address("198.51.100.1:10"));
+    assert!(server.unwanted.contains_key(&4));
+    server.accept(Time::ZERO, 5, address("192.0.2.1:3"));
+    assert!(!server.unwanted.contains_key(&5));
+}

@@ -1,0 +1,104 @@
+//! A server that is killed and started anew, in virtual time: its clients hear of it, from nobody
+//! else.
+
+mod common;
+#[path = "common/link.rs"]
+mod link;
+
+use common::request;
+use flowstart_quic::message::Direction;
+use flowstart_quic::tls::Identity;
+use flowstart_quic::{Arrival, Limits, Node as _, Service};
+use flowstart_units::{Rate, Span, Time};
+use link::{Link, World, server_address, world};
+
+const ONE: (&str, &str) = ("slow_start", "cubic");
+const TWO: (&str, &str) = ("fair_queuing_probe", "delay_or_cubic");
+
+/// A transfer that will last for long, 700 ms after its beginning.
+fn midway(direction: Direction, contestant: (&str, &str)) -> World {
+    let link = Link { rate: Rate::from_mbps(5), ..Link::default() };
+    let mut world = world(&link, request(direction, 50_000_000, contestant), None, Service::default());
+    world.run_until(Time::ZERO + Span::from_millis(700));
+    assert!(!world.client.is_over(world.now));
+    world
+}
+
+fn at(place: &str) -> Limits {
+    Limits { place: place.to_owned(), ..Limits::default() }
+}
+
+/// How long after this moment the client is over, and what it says.
+fn ends(mut world: World) -> (Span, String) {
+    let since = world.now;
+    while !world.client.is_over(world.now) {
+        world.step(Time::NEVER);
+    }
+    (world.now.since(since), world.client.outcome().unwrap_err().to_string())
+}
+
+fn copy(identity: &Identity) -> Identity {
+    Identity::from_bytes(&identity.to_bytes()).unwrap()
+}
+
+#[test]
+fn clients_of_a_server_that_was_started_anew_hear_of_it_in_little_more_than_a_second() {
+    for (direction, contestant) in [Direction::Down, Direction::Up].into_iter().flat_map(|way| [(way, ONE), (way, TWO)])
+    {
+        // Nobody is there for so long.
+        for away in [0, 300, 2500, 6000] {
+            let mut world = midway(direction, contestant);
+            if away > 0 {
+                world.cut(true);
+                world.run_until(world.now + Span::from_millis(away));
+                world.cut(false);
+            }
+            let identity = copy(&world.identity);
+            world.restart(&identity, &Limits::default());
+            let (after, said) = ends(world);
+            assert!(said.contains("reset the connection"), "{direction:?} {contestant:?} {away}: {said}");
+            assert!(after < Span::from_millis(1300), "{direction:?} {contestant:?} {away}: {after}");
+        }
+    }
+}
+
+/// Not even a server of the same identity at another place: whoever sends it a client's packet
+/// would get the word that ends the connection (RFC 9000 section 21.11).
+#[test]
+fn nobody_but_the_same_server_can_say_that_a_connection_is_over() {
+    for (other, place) in [(true, ""), (false, "elsewhere")] {
+        for direction in [Direction::Down, Direction::Up] {
+            let mut world = midway(direction, ONE);
+            let identity = if other { Identity::generate().unwrap() } else { copy(&world.identity) };
+            world.restart(&identity, &at(place));
+            let (after, said) = ends(world);
+            assert!(said.contains("went silent"), "{other} {place}: {said}");
+            assert!(after > Span::from_secs(9), "{other} {place}: {after}");
+        }
+    }
+}
+
+/// What looks like a reset, but has another token than the server's: of any length, from the
+/// server's address, by the thousand.
+#[test]
+fn a_forged_reset_ends_nothing() {
+    let mut random = flowstart_random::SplitMix64::new(7);
+    for direction in [Direction::Down, Direction::Up] {
+        let link = Link { rate: Rate::from_mbps(5), ..Link::default() };
+        let mut world = world(&link, request(direction, 1_000_000, ONE), None, Service::default());
+        world.run_until(Time::ZERO + Span::from_millis(700));
+        for round in 0..5000 {
+            let length = 21 + random.next_u64() as usize % 1200;
+            let mut forged: Vec<u8> = (0..length).map(|_| random.next_u64() as u8).collect();
+            // With a short header, or a long one.
+            forged[0] = if round % 4 > 0 { 0x40 | (forged[0] >> 2) } else { forged[0] };
+            let arrival = Arrival { at: world.now, from: server_address(), ecn: None };
+            world.client.handle(world.now, 0, &arrival, &forged);
+            let arrival = Arrival { at: world.now, from: world.ports[0], ecn: None };
+            world.server.handle(world.now, 0, &arrival, &forged);
+        }
+        assert!(!world.client.is_over(world.now));
+        let outcome = world.run(Span::from_secs(30)).0.unwrap();
+        assert!(outcome.received.intact && outcome.received.bytes == 1_000_000, "{outcome:?}");
+    }
+}
