@@ -10,11 +10,11 @@
 //! - Packets of a burst wait for each other, which is no queue either: where more is delivered as
 //!   more is sent the path is not full, and the RTT of that round trip is one without a queue.
 //! - Once per round trip, the rate is set to what is delivered, more or less in proportion to the
-//!   distance from the target. What was sent in the last round trip and does not show in the delay
-//!   yet is foreseen, so that large gains do not swing.
-//! - A round trip lasts as long as its queue. Where that is twice the RTT without one, and a quarter
-//!   of what is sent is delivered, the rate comes down to half of that at once, not at the end of
-//!   the round: a token bucket that is spent lets a tenth pass from one packet to the next.
+//! distance from the target. What was sent in the last round trip and does not show in the delay
+//! yet is foreseen, so that large gains do not swing. - A round trip lasts as long as its queue.
+//! Where that is twice the RTT without one, and a quarter of what is sent is delivered, the rate
+//! comes down to half of that at once, not at the end of the round: a token bucket that is spent
+//! lets a tenth pass from one packet to the next.
 //! - A round with more than 2 % of losses or marks brings the rate down to what is delivered; one
 //!   with none lets it grow. Losses below that are not congestion of a queue of one's own.
 //! - The smallest RTT is forgotten after 10 s; every half of that time the queue is emptied for a
@@ -394,7 +394,8 @@ impl DelayTarget {
             let full = delivery < self.before.mul_f64(1.0 - self.config.loss_threshold)
                 || self.queueing().as_secs_f64() > self.target_at(delivery).max(self.least_target()) / 2.0;
             let excess = rate.as_bps() as f64 / delivery.as_bps().max(1) as f64 - 1.0;
-            // Of a round in which the rate was brought down nobody knows how much was sent too much.
+            // Of a round in which the rate was brought down nobody knows how much was sent too
+            // much.
             let foreseen = if full && !braked { excess.clamp(-1.0, 1.0) * self.rtt.as_secs_f64() } else { 0.0 };
             self.before = rate;
             let hoped_for = if self.uneven { self.hoped_for(now) } else { Rate::ZERO };
