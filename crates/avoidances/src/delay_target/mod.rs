@@ -10,11 +10,11 @@
 //! - Packets of a burst wait for each other, which is no queue either: where more is delivered as
 //!   more is sent the path is not full, and the RTT of that round trip is one without a queue.
 //! - Once per round trip, the rate is set to what is delivered, more or less in proportion to the
-//! distance from the target. What was sent in the last round trip and does not show in the delay
-//! yet is foreseen, so that large gains do not swing. - A round trip lasts as long as its queue.
-//! Where that is twice the RTT without one, and a quarter of what is sent is delivered, the rate
-//! comes down to half of that at once, not at the end of the round: a token bucket that is spent
-//! lets a tenth pass from one packet to the next.
+//!   distance from the target. What was sent in the last round trip and does not show in the delay
+//!   yet is foreseen, so that large gains do not swing.
+//! - A round trip lasts as long as its queue. Where that is twice the RTT without one, and a
+//!   quarter of what is sent is delivered, the rate comes down to half of that at once, not at the
+//!   end of the round: a token bucket that is spent lets a tenth pass from one packet to the next.
 //! - A round with more than 2 % of losses or marks brings the rate down to what is delivered; one
 //!   with none lets it grow. Losses below that are not congestion of a queue of one's own.
 //! - The smallest RTT is forgotten after 10 s; every half of that time the queue is emptied for a
@@ -37,6 +37,7 @@
 //!   After eight round trips without queue or loss growth doubles with every further one: capacity
 //!   that appears is used soon.
 
+mod brake;
 mod bursts;
 mod config;
 mod trial;
@@ -267,23 +268,6 @@ impl DelayTarget {
             }
         }
         next
-    }
-
-    /// Brings the rate down at once, once per round, where so much more is sent than delivered, and
-    /// the queue has become so long, that the end of the round would be too late.
-    fn brake(&mut self) {
-        let (Some(rate), Some(delivery)) = (self.rate, self.path.delivery) else { return };
-        let is_off = self.braked || self.settling || self.silent || self.after_silence || self.config.brake_rtts == 0.0;
-        if is_off || rate < delivery.mul_f64(self.config.brake_excess) {
-            return;
-        }
-        let queueing = self.queueing().as_secs_f64();
-        let long = self.target_at(delivery) * self.config.foreign_targets + self.noise();
-        if queueing > long.max(self.base().as_secs_f64() * self.config.brake_rtts) {
-            let least = self.path.least_rate(self.config.min_packets);
-            self.rate = Some(rate.min(delivery.mul_f64(self.config.brake_factor)).max(least));
-            self.braked = true;
-        }
     }
 
     /// Share of this round's packets that was lost or marked.
