@@ -49,6 +49,7 @@ use flowstart_units::{Rate, Span, Time};
 use crate::AvoidanceConstants as _;
 
 use super::intervals::PathView;
+use brake::Brake;
 use config::{MOST_ROUNDS, MOST_SAMPLES};
 use trial::Trial;
 
@@ -106,10 +107,8 @@ pub struct DelayTarget {
     settling: bool,
     /// A timeout was in this round.
     silent: bool,
-    /// A timeout was in the round before: what it delivers began in a silence.
-    after_silence: bool,
-    /// The rate was brought down in this round because it lasts for so long.
-    braked: bool,
+    /// Whether the rate may be brought down in this round before it is over.
+    brake: Brake,
     /// Rounds with a queue that does not go away, and the rate before the first of them.
     foreign: u32,
     undoubted: Rate,
@@ -161,8 +160,7 @@ impl DelayTarget {
             measured: None,
             settling: false,
             silent: false,
-            after_silence: false,
-            braked: false,
+            brake: Brake::Off,
             foreign: 0,
             undoubted: Rate::ZERO,
             peaks: [Rate::ZERO; 2],
@@ -343,7 +341,6 @@ impl DelayTarget {
     }
 
     fn on_round(&mut self, now: Time) {
-        let braked = core::mem::take(&mut self.braked);
         let range = self.round_most.checked_sub(self.round_least).unwrap_or(Span::ZERO);
         let least = core::mem::replace(&mut self.round_least, Span::MAX);
         self.round_most = Span::ZERO;
@@ -351,7 +348,8 @@ impl DelayTarget {
             core::mem::take(&mut self.round_sum) / f64::from(core::mem::take(&mut self.round_samples).max(1)),
         );
         let silent = core::mem::take(&mut self.silent);
-        self.after_silence = silent;
+        // What the round after a silence delivers began in it.
+        let braked = self.release_brake(if silent { Brake::Off } else { Brake::Ready });
         if silent {
             (self.delivered, self.congested) = (0, 0);
             self.before = self.rate.unwrap_or(self.before);
@@ -392,6 +390,7 @@ impl DelayTarget {
     fn take_over(&mut self, now: Time, first: Rate) {
         // Losses that ended the start are answered by beginning with what is delivered.
         (self.delivered, self.congested) = (0, 0);
+        self.brake = if self.measured.is_some() { Brake::Off } else { Brake::Ready };
         let rate = match (self.measured.take(), self.path.delivery.filter(|_| !self.rtt.is_zero())) {
             // What is delivered tells nothing of a path that was measured by less than it carries.
             (Some(measured), _) => {
@@ -425,7 +424,10 @@ impl CongestionAvoidance for DelayTarget {
             self.round_end = ack.delivered;
             // Of a flow that did not use its rate nothing can be learnt.
             if sample.app_limited {
-                (self.delivered, self.congested, self.braked) = (0, 0, false);
+                (self.delivered, self.congested) = (0, 0);
+                if self.brake == Brake::Used {
+                    self.brake = Brake::Ready;
+                }
             } else {
                 self.on_round(ack.now);
             }
@@ -450,6 +452,7 @@ impl CongestionAvoidance for DelayTarget {
                 self.rate = Some(rate.mul_f64(self.config.timeout_factor).max(least));
                 // What is delivered in a round with a silence is no rate of the path.
                 (self.silent, self.round_end) = (true, self.delivered_in_all);
+                self.brake = Brake::Off;
             }
             // Losses and marks are judged by the round.
             Some(_) => {}

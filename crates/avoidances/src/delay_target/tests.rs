@@ -1,4 +1,6 @@
 use super::*;
+use flowstart_control::DeliveryRate;
+use flowstart_control::testing::ack;
 
 const RATE: Rate = Rate::from_mbps(100);
 
@@ -172,9 +174,22 @@ fn the_smallest_rtt_is_forgotten_after_its_window_and_drained_for_in_between() {
 #[test]
 fn constants_out_of_range_are_refused_and_replaced() {
     assert_eq!(DelayTargetConfig::default().validate(), Ok(()));
-    let config = DelayTargetConfig { gain: f64::NAN, ..DelayTargetConfig::default() };
-    assert!(config.validate().is_err());
-    assert_eq!(DelayTarget::new(&config, 0).config, DelayTargetConfig::default());
+    let change: [fn(&mut DelayTargetConfig); 8] = [
+        |config| config.gain = f64::NAN,
+        |config| config.brake_rtts = -0.1,
+        |config| config.brake_rtts = f64::INFINITY,
+        |config| config.brake_excess = 0.9,
+        |config| config.brake_excess = f64::INFINITY,
+        |config| config.brake_factor = 0.0,
+        |config| config.brake_factor = 1.1,
+        |config| config.brake_factor = f64::NAN,
+    ];
+    for (number, change) in change.iter().enumerate() {
+        let mut config = DelayTargetConfig::default();
+        change(&mut config);
+        assert!(config.validate().is_err(), "{number}");
+        assert_eq!(DelayTarget::new(&config, 0).config, DelayTargetConfig::default());
+    }
 }
 
 /// Rounds on a path whose RTTs differ by 3 ms, at 5 Mbit/s, until the control gives up.
@@ -238,11 +253,11 @@ fn a_round_with_a_timeout_halves_the_rate_and_what_it_delivered_is_not_judged() 
     control.on_round(Time::ZERO + ms(1000));
     assert_eq!((control.rate(), control.known, control.noise()), (Some(RATE.mul_f64(0.5)), RATE, before));
     // The next one is.
-    assert!(control.after_silence);
+    assert_eq!(control.brake, Brake::Off);
     (control.path.delivery, control.delivered) = (Some(RATE.mul_f64(0.5)), 100);
     control.on_round(Time::ZERO + ms(1050));
     assert!(control.rate() > Some(RATE.mul_f64(0.6)), "up to what is known: {:?}", control.rate());
-    assert!(!control.after_silence);
+    assert_eq!(control.brake, Brake::Ready);
 }
 
 /// What counts as queue after rounds over a path of 50 ms that carries `carries` and delays every
@@ -319,7 +334,7 @@ fn a_rate_that_losses_without_a_queue_keep_low_is_given_up() {
 /// A control at 100 Mbit/s over a path of 50 ms that has begun to deliver this share of it.
 fn overwhelmed_by(queue: Span, share: f64) -> DelayTarget {
     let mut control = control(queue);
-    (control.rate, control.before) = (Some(RATE), RATE);
+    (control.rate, control.before, control.brake) = (Some(RATE), RATE, Brake::Ready);
     control.path.delivery = Some(RATE.mul_f64(share));
     control.brake();
     control
@@ -350,27 +365,82 @@ fn a_queue_of_more_than_two_round_trips_brings_the_rate_down_before_the_round_is
 }
 
 #[test]
-fn a_queue_of_few_packets_on_a_short_path_is_none_that_cannot_wait() {
-    let mut control = DelayTarget::new(&DelayTargetConfig::default(), 1448);
-    control.smallest.reset(Span::from_micros(100));
-    (control.rate, control.path.delivery) = (Some(RATE), Some(RATE.mul_f64(0.1)));
-    for (queue, is_long) in [(3400, false), (3600, true)] {
+fn a_queue_of_few_packets_or_no_longer_than_noise_on_a_short_path_can_wait() {
+    // Six targets of half a packet at 10 Mbit/s, and 3 ms of noise in the RTT without a queue and
+    // above it.
+    for (noise, queue, is_long) in [(0, 3400, false), (0, 3600, true), (3, 9400, false), (3, 9600, true)] {
+        let mut control = DelayTarget::new(&DelayTargetConfig::default(), 1448);
+        control.smallest.reset(Span::from_micros(100));
+        (control.rate, control.path.delivery) = (Some(RATE), Some(RATE.mul_f64(0.1)));
+        (control.brake, control.ranges) = (Brake::Ready, [ms(noise); MOST_ROUNDS]);
         control.rtt = Span::from_micros(100 + queue);
         control.path.srtt = control.rtt;
         control.brake();
-        assert_eq!(control.rate() != Some(RATE), is_long, "six targets: {queue}");
+        assert_eq!(control.rate() != Some(RATE), is_long, "{noise} {queue}");
     }
 }
 
 #[test]
-fn what_was_delivered_before_it_took_over_and_in_a_silence_does_not_bring_it_down() {
-    for (settling, silent, after_silence) in [(true, false, false), (false, true, false), (false, false, true)] {
-        let mut control = control(ms(200));
-        (control.rate, control.path.delivery) = (Some(RATE), Some(RATE.mul_f64(0.1)));
-        (control.settling, control.silent, control.after_silence) = (settling, silent, after_silence);
-        control.brake();
-        assert_eq!(control.rate(), Some(RATE));
+fn the_rate_does_not_come_down_below_two_packets_per_round_trip() {
+    let control = overwhelmed_by(ms(400), 0.00094);
+    assert_eq!(control.rate(), Some(control.path.least_rate(2)));
+}
+
+#[test]
+fn what_is_switched_off_is_off() {
+    let mut control = control(ms(200));
+    control.config.brake_rtts = 0.0;
+    (control.rate, control.path.delivery, control.brake) = (Some(RATE), Some(RATE.mul_f64(0.1)), Brake::Ready);
+    control.brake();
+    assert_eq!(control.rate(), Some(RATE));
+}
+
+/// An ACK of a path that has begun to deliver a tenth and has a queue of 150 ms.
+fn late(delivered: u64, prior_delivered: u64, app_limited: bool) -> Ack {
+    let rate = DeliveryRate { delivered: 432, interval: ms(500), prior_delivered, app_limited };
+    Ack { now: Time::ZERO + ms(delivered), rtt: Some(ms(200)), srtt: ms(200), delivered, rate: Some(rate), ..ack(1) }
+}
+
+#[test]
+fn it_comes_down_with_an_ack_in_mid_round_and_again_in_the_next_round() {
+    for app_limited in [false, true] {
+        let mut control = control(ms(150));
+        (control.rate, control.brake, control.round_end) = (Some(RATE), Brake::Ready, 1000);
+        let came_down = |control: &mut DelayTarget, delivered, prior| {
+            control.rate = Some(RATE);
+            control.on_ack(&late(delivered, prior, false), &Window::new(10));
+            control.rate() < Some(RATE.mul_f64(0.06))
+        };
+        assert!(came_down(&mut control, 1001, 900));
+        assert!(!came_down(&mut control, 1002, 901), "once per round");
+        control.on_ack(&late(1003, 1000, app_limited), &Window::new(10));
+        assert!(came_down(&mut control, 1004, 902), "{app_limited}");
     }
+}
+
+#[test]
+fn what_was_delivered_before_it_took_over_and_around_a_silence_does_not_bring_it_down() {
+    let comes_down = |control: &mut DelayTarget| {
+        control.rate = Some(RATE);
+        control.brake();
+        control.rate() != Some(RATE)
+    };
+    let mut control = control(ms(200));
+    control.path.delivery = Some(RATE.mul_f64(0.1));
+    control.on_takeover(Time::ZERO, &Window::new(10), Some(RATE));
+    assert!(!comes_down(&mut control));
+    control.on_round(Time::ZERO);
+    assert!(comes_down(&mut control), "the round after that");
+    control.reduce(Time::ZERO, Signal::Timeout, &Window::new(10));
+    assert!(!comes_down(&mut control), "a silence");
+    control.on_round(Time::ZERO + ms(1));
+    assert!(!comes_down(&mut control), "what began in it");
+    control.on_round(Time::ZERO + ms(2));
+    assert!(comes_down(&mut control));
+    // Whoever is dismissed and takes over again begins anew.
+    control.on_dismissal();
+    control.on_takeover(Time::ZERO + ms(3), &Window::new(10), None);
+    assert!(comes_down(&mut control));
 }
 
 #[test]
