@@ -429,8 +429,11 @@ fn what_was_delivered_before_it_took_over_and_around_a_silence_does_not_bring_it
     control.path.delivery = Some(RATE.mul_f64(0.1));
     control.on_takeover(Time::ZERO, &Window::new(10), Some(RATE));
     assert!(!comes_down(&mut control));
+    control.on_ack(&late(1, 0, true), &Window::new(10));
+    assert!(!comes_down(&mut control), "that was not the round");
     control.on_round(Time::ZERO);
     assert!(comes_down(&mut control), "the round after that");
+    control.on_round(Time::ZERO);
     control.reduce(Time::ZERO, Signal::Timeout, &Window::new(10));
     assert!(!comes_down(&mut control), "a silence");
     control.on_round(Time::ZERO + ms(1));
