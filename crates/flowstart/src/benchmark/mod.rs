@@ -316,8 +316,7 @@ mod tests {
     use crate::cli::{Cli, Command};
 
     /// Numbers of a page that takes minutes to make go stale in silence otherwise. If this fails
-    /// run
-    /// `.ci/todays-stack`, and read what is written above its tables.
+    /// run `.ci/todays-stack`, and read what is written above its tables.
     #[test]
     fn the_page_of_todays_stacks_was_measured_with_todays_settings() {
         let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/todays-stack.md");
