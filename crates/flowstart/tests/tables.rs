@@ -108,8 +108,12 @@ fn values(cell: &str) -> Values {
 
 #[test]
 fn one_cell_of_every_table_made_by_hand_is_what_comes_out_today() {
+    let pages = pages();
+    if pages.is_empty() {
+        return;
+    }
     let (mut cells, mut wrong) = (0, Vec::new());
-    for (name, page) in pages() {
+    for (name, page) in pages {
         for cell in comments(&page, "cell\n") {
             let began = Instant::now();
             let (what, gives) =
@@ -127,7 +131,7 @@ fn one_cell_of_every_table_made_by_hand_is_what_comes_out_today() {
         }
     }
     assert!(wrong.is_empty(), "tables of another program, make them again:\n{}", wrong.join("\n"));
-    assert!(cells == 0 || cells >= 10, "only {cells} cells");
+    assert!(cells >= 10, "only {cells} cells");
 }
 
 #[test]
