@@ -22,6 +22,7 @@ fn cells() -> [Cell; 5] {
         queue: None,
         path,
         load,
+        as_is: false,
     };
     [
         cell(100, 50, 1.0, PathKind::Clean, LoadKind::Idle),

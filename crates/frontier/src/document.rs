@@ -77,7 +77,7 @@ impl<'a> Shown<'a> {
                 })
             })
             .collect();
-        json!({
+        let mut parameters = json!({
             "schema_version": FRONTIER_SCHEMA_VERSION,
             "capacities": grid.capacities,
             "rtts": grid.rtts,
@@ -88,7 +88,11 @@ impl<'a> Shown<'a> {
             "sizes": super::SIZES,
             "reference": REFERENCE,
             "contestants": contestants,
-        })
+        });
+        if grid.as_is {
+            parameters["profiles_as_they_are"] = json!(true);
+        }
+        parameters
     }
 
     /// The first 16 hexadecimal digits of the BLAKE3 hash of the parameters.
@@ -175,6 +179,12 @@ impl<'a> Shown<'a> {
         fields.insert("exits".to_owned(), json!(score.exits));
         for (name, value) in derived(score) {
             fields.insert(name.to_owned(), number(value));
+        }
+        for (name, interval) in [
+            ("completion_ratio_interval", score.completion_interval),
+            ("added_delay_ms_interval", score.added_delay_interval),
+        ] {
+            fields.insert(name.to_owned(), json!(interval.map(|ends| ends.map(|end| number(Some(end))))));
         }
         for measure in measures() {
             fields.insert(measure.name(), number(score.get(*measure)));

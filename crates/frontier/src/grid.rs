@@ -165,9 +165,27 @@ pub struct Cell {
     pub path: PathKind,
     /// Who else is on it.
     pub load: LoadKind,
+    /// Whether everything of a profile's path is as it says, and not capacity, RTT and queue the
+    /// cell's own.
+    pub as_is: bool,
 }
 
 impl Cell {
+    /// The path of a profile as it is. `None` if the path is no profile.
+    fn as_is(path: PathKind, load: LoadKind) -> Option<Self> {
+        let PathKind::Rough(name) = path else { return None };
+        let spec = rough::named(name)?.as_is();
+        Some(Self {
+            capacity: spec.capacity.nominal(),
+            rtt: spec.rtt,
+            buffer: spec.buffer.unwrap_or(Buffer::Bdp(1.0)),
+            queue: Some(spec.queue).filter(|queue| *queue != QueueSpec::default()),
+            path,
+            load,
+            as_is: true,
+        })
+    }
+
     /// The queue if the cell has one, else the buffer.
     #[must_use]
     pub fn room(&self) -> String {
@@ -225,14 +243,33 @@ impl Cell {
         match self.path {
             PathKind::Rough(name) => {
                 if let Some(rough) = rough::named(name) {
-                    race.path = rough.path(self.capacity);
-                    race.path.delay = None;
+                    race.path = if self.as_is { rough.as_is().clone() } else { rough.path(self.capacity) };
                 }
             }
             _ => race.set_capacity(self.capacity),
         }
-        race.path.rtt = self.rtt;
+        if !self.as_is {
+            (race.path.rtt, race.path.delay) = (self.rtt, None);
+        }
         race.mark = MarkThreshold::Sojourn((race.service() * MARK_PACKETS).max(Span::from_millis(1)));
+        if !self.as_is {
+            self.set_queue(&mut race);
+        }
+        match self.path {
+            PathKind::Clean | PathKind::DelayedAcks | PathKind::Rough(_) => {}
+            PathKind::Loss => race.path.loss = LossSpec(LossConfig::Bernoulli { probability: LOSS }),
+            PathKind::Jitter => {
+                let spread = self.rtt.mul_ratio(JITTER_PERCENT, 100);
+                race.path.jitter = Some(JitterSpec(JitterConfig { spread, reorder: false }));
+            }
+        }
+        self.set_others(&mut race, marks);
+        race.sizes = Self::sizes(&race.reference());
+        race
+    }
+
+    /// The cell's queue instead of the path's.
+    fn set_queue(&self, race: &mut Race) {
         race.path.queue = match self.queue {
             // A step is where it is for contestants that bring one, and as much fits before it.
             Some(QueueSpec(QueueConfig::StepMark(_))) => {
@@ -244,14 +281,10 @@ impl Cell {
         };
         // A queue that has a limit of its own is no cell's buffer.
         race.path.buffer = race.path.queue.0.takes_buffer().then_some(self.buffer);
-        match self.path {
-            PathKind::Clean | PathKind::DelayedAcks | PathKind::Rough(_) => {}
-            PathKind::Loss => race.path.loss = LossSpec(LossConfig::Bernoulli { probability: LOSS }),
-            PathKind::Jitter => {
-                let spread = self.rtt.mul_ratio(JITTER_PERCENT, 100);
-                race.path.jitter = Some(JitterSpec(JitterConfig { spread, reorder: false }));
-            }
-        }
+    }
+
+    /// The others, and how long they run before the newcomer comes.
+    fn set_others(&self, race: &mut Race, marks: bool) {
         race.others = self.others(marks);
         let rtt = race.base_rtt();
         let (warm_up, phase) = match self.load {
@@ -268,8 +301,6 @@ impl Cell {
             // A run ends when all transfers are complete, so they must end sooner or later.
             arrivals.until = Some(warm_up + phase + rtt * WEB_RTTS + WEB_WARM_UP);
         }
-        race.sizes = Self::sizes(&race.reference());
-        race
     }
 
     /// Transfers that are over in time at the fair share.
@@ -319,6 +350,9 @@ pub struct Grid {
     /// Not every combination, but for every path, capacity and RTT one of the buffers, queues and
     /// loads, and of those cells this half.
     pub sampled: Option<Sampled>,
+    /// Not every combination, but paths of profiles as they are, with every load: capacities, RTTs
+    /// and buffers are those of the profiles.
+    pub as_is: bool,
 }
 
 impl Grid {
@@ -332,6 +366,7 @@ impl Grid {
             paths: PathKind::ALL.to_vec(),
             loads: vec![LoadKind::Idle, LoadKind::Greedy, LoadKind::Udp],
             sampled: None,
+            as_is: false,
         }
     }
 
@@ -349,6 +384,21 @@ impl Grid {
             paths: PathKind::rough(),
             loads: vec![LoadKind::Idle, LoadKind::Greedy, LoadKind::Bbr, LoadKind::Web, LoadKind::Dctcp],
             sampled: Some(Sampled { queues: queues.iter().filter_map(|name| name.parse().ok()).collect(), half }),
+            as_is: false,
+        }
+    }
+
+    /// Every profile as it is (its own capacity, round-trip time and queue), with nobody else.
+    #[must_use]
+    pub fn profiles() -> Self {
+        Self {
+            capacities: Vec::new(),
+            rtts: Vec::new(),
+            buffers: Vec::new(),
+            paths: rough::profiles().iter().map(|rough| PathKind::Rough(&rough.name)).collect(),
+            loads: vec![LoadKind::Idle],
+            sampled: None,
+            as_is: true,
         }
     }
 
@@ -381,12 +431,25 @@ impl Grid {
             return self.sample(sampled);
         }
         let mut cells = Vec::new();
+        if self.as_is {
+            for &path in &self.paths {
+                cells.extend(self.loads.iter().filter_map(|&load| Cell::as_is(path, load)));
+            }
+            return cells;
+        }
         for &capacity in &self.capacities {
             for &rtt in &self.rtts {
                 for &buffer in &self.buffers {
                     for &path in &self.paths {
-                        let queue = None;
-                        cells.extend(self.loads.iter().map(|&load| Cell { capacity, rtt, buffer, queue, path, load }));
+                        cells.extend(self.loads.iter().map(|&load| Cell {
+                            capacity,
+                            rtt,
+                            buffer,
+                            queue: None,
+                            path,
+                            load,
+                            as_is: false,
+                        }));
                     }
                 }
             }
@@ -434,6 +497,26 @@ mod tests {
         assert_eq!(race.reference().fair_share, Rate::from_mbps(16));
         cell.path = PathKind::Loss;
         assert!(cell.race(&contestant, 1).path.loss.is_random());
+    }
+
+    #[test]
+    fn profiles_as_they_are_are_raced_over_with_everything_their_files_say() {
+        let cells = Grid::profiles().cells();
+        assert_eq!(cells.len(), flowstart_scenario::PROFILES.len());
+        for cell in &cells {
+            let profile: flowstart_scenario::Profile = cell.path.name().parse().unwrap();
+            let race = cell.race(&"hystart+cubic".parse().unwrap(), 1);
+            assert_eq!(race.path, profile.path);
+            assert_eq!((cell.capacity, cell.rtt), (profile.path.capacity.nominal(), profile.path.rtt));
+            race.validate().unwrap_or_else(|error| panic!("{cell}: {error}"));
+            // At another capacity everything that goes with it differs.
+            let elsewhere = Cell { capacity: Rate::from_mbps(7), as_is: false, ..*cell };
+            assert_eq!(elsewhere.race(&"cubic".parse().unwrap(), 1).path.capacity.nominal(), Rate::from_mbps(7));
+        }
+        let grid = Grid { loads: vec![LoadKind::Idle, LoadKind::Web], ..Grid::profiles() };
+        assert_eq!(grid.cells().len(), 2 * cells.len());
+        // What is no profile has no path of its own.
+        assert!(Grid { paths: vec![PathKind::Clean], ..grid }.cells().is_empty());
     }
 
     #[test]

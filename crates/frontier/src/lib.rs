@@ -62,7 +62,7 @@ pub use plan::Plan;
 pub use record::{Record, measures};
 pub use rough::{rough_names, rough_path};
 pub use sample::Sampled;
-pub use score::{CellScore, ContestantScores, Factor, Scores, median};
+pub use score::{CellScore, ContestantScores, Factor, Scores, median, median_interval};
 pub use shard::Shard;
 pub use works::{Finished, FrontierResult, RunOptions};
 

@@ -22,6 +22,11 @@ impl Rough {
     pub(crate) fn path(&self, capacity: Rate) -> PathSpec {
         self.profile.with_capacity(capacity)
     }
+
+    /// The path as its file has it.
+    pub(crate) fn as_is(&self) -> &PathSpec {
+        &self.profile.path
+    }
 }
 
 /// The file of kinds.
@@ -67,6 +72,11 @@ static ROUGH: LazyLock<(Vec<Rough>, usize)> = LazyLock::new(|| {
 /// The kinds of the rough grid.
 pub(crate) fn kinds() -> &'static [Rough] {
     &ROUGH.0[..ROUGH.1]
+}
+
+/// The profiles.
+pub(crate) fn profiles() -> &'static [Rough] {
+    &ROUGH.0[ROUGH.1..]
 }
 
 /// Kinds and profiles.

@@ -62,7 +62,7 @@ impl Grid {
                     let step = || sampled.queues.iter().find(|queue| queue.0.name() == "step_mark").copied();
                     let queue = if load == LoadKind::Dctcp && !marks { step().or(queue) } else { queue };
                     if wanted {
-                        cells.push(Cell { capacity, rtt, buffer, queue, path, load });
+                        cells.push(Cell { capacity, rtt, buffer, queue, path, load, as_is: false });
                     }
                 }
             }

@@ -1,5 +1,7 @@
 //! Each contestant's cells against those of the reference, and medians over the grid.
 
+use statrs::distribution::{Binomial, DiscreteCDF};
+
 use flowstart_units::Bytes;
 
 use flowstart_measure::geometric_mean;
@@ -29,10 +31,15 @@ pub struct CellScore {
     pub ratios: Vec<(Bytes, f64)>,
     /// Geometric mean of these ratios over the sizes of 100 kB and more.
     pub completion_ratio: Option<f64>,
+    /// The 95 % interval of the median over the seeds of that mean; `None` with fewer than six
+    /// seeds.
+    pub completion_interval: Option<[f64; 2]>,
     /// The delay this contestant adds, in ms: the 99th percentile while it starts, for its own
     /// packets or the others', whichever is more; at most one packet's transmission time counts as
     /// none.
     pub added_delay: Option<f64>,
+    /// The 95 % interval of its median over the seeds; `None` with fewer than six.
+    pub added_delay_interval: Option<[f64; 2]>,
     /// That over the reference's; 0 if neither adds any.
     pub delay_ratio: Option<f64>,
     /// Harm (M9) over the reference's; 0 if neither does any.
@@ -135,6 +142,21 @@ pub fn median(mut values: Vec<f64>) -> Option<f64> {
         _ => Some((values[middle - 1] + values[middle]) / 2.0),
     }
 }
+
+/// The 95 % interval of the median of independent values, whatever their distribution: between two
+/// order statistics (David and Nagaraja, *Order Statistics*, 2003, section 7.1). `None` with fewer
+/// than six, of which not even the least and the largest have the median between them so often.
+#[must_use]
+pub fn median_interval(mut values: Vec<f64>) -> Option<[f64; 2]> {
+    values.sort_by(f64::total_cmp);
+    // As many values are below the median as heads come up.
+    let heads = Binomial::new(0.5, values.len() as u64).ok()?;
+    let low = (0..values.len() / 2).take_while(|below| heads.cdf(*below as u64) <= MISS / 2.0).last()?;
+    Some([values[low], values[values.len() - 1 - low]])
+}
+
+/// How often an interval of 95 % misses.
+const MISS: f64 = 0.05;
 
 /// The 99th percentile of the delay that a contestant adds in a cell while it starts, in ms: for
 /// its own packets or for the others' (M8), whichever is more. At most one packet's transmission
@@ -272,6 +294,11 @@ fn score(place: usize, cell: &Cell, own: &[(u64, &Record)], reference: &[(u64, &
         SIZES.into_iter().filter_map(|size| Some((size, paired(&|pair| completion_ratio(pair, size))?))).collect();
     let counted: Vec<f64> =
         ratios.iter().filter(|(size, _)| size.get() >= COUNTED_FROM).map(|(_, ratio)| *ratio).collect();
+    let large = || SIZES.into_iter().filter(|size| size.get() >= COUNTED_FROM);
+    let of_seed = |pair: &Pair<'_>| {
+        let ratios: Vec<f64> = large().filter_map(|size| completion_ratio(pair, size)).collect();
+        if ratios.contains(&f64::INFINITY) { Some(f64::INFINITY) } else { geometric_mean(&ratios) }
+    };
     let slowdowns: Vec<f64> = SIZES.into_iter().filter_map(|size| over_seeds(&records, SLOWDOWN.of(size))).collect();
     let added = |record: &Record| added_delay(cell, record);
     CellScore {
@@ -282,6 +309,8 @@ fn score(place: usize, cell: &Cell, own: &[(u64, &Record)], reference: &[(u64, &
         slowdown: geometric_mean(&slowdowns),
         completion_ratio: if counted.contains(&f64::INFINITY) { Some(f64::INFINITY) } else { geometric_mean(&counted) },
         ratios,
+        completion_interval: median_interval(pairs.iter().filter_map(of_seed).collect()),
+        added_delay_interval: median_interval(records.iter().filter_map(|record| added(record)).collect()),
         added_delay: median(records.iter().filter_map(|record| added(record)).collect()),
         delay_ratio: paired(&|(ours, theirs)| Some(over(added(ours)?, added(theirs)?))),
         harm_ratio: paired(&|(ours, theirs)| Some(over(ours.get(HARM.measure())?, theirs.get(HARM.measure())?))),

@@ -19,6 +19,7 @@ fn small(contestants: &[&str], seeds: Vec<u64>) -> Frontier {
         paths: vec![PathKind::Clean, PathKind::Jitter],
         loads: vec![LoadKind::Idle],
         sampled: None,
+        as_is: false,
     };
     let contestants = contestants.iter().map(|name| name.parse().expect("a contestant")).collect();
     Frontier::new(grid, contestants, seeds)
@@ -378,6 +379,18 @@ proptest! {
 }
 
 #[test]
+fn the_interval_of_a_median_holds_as_often_as_it_says() {
+    let ends = |count: u32| median_interval((1..=count).rev().map(f64::from).collect());
+    assert_eq!(ends(5), None);
+    // 2 of 2^6 times all six lie on one side.
+    assert_eq!(ends(6), Some([1.0, 6.0]));
+    // Tables of order statistics (David and Nagaraja 2003): ranks 2 and 9, 6 and 15, 10 and 21.
+    assert_eq!([10, 20, 30].map(ends), [Some([2.0, 9.0]), Some([6.0, 15.0]), Some([10.0, 21.0])]);
+    let infinite = median_interval(vec![1.0, 2.0, f64::INFINITY, 3.0, 4.0, 5.0]);
+    assert_eq!(infinite, Some([1.0, f64::INFINITY]));
+}
+
+#[test]
 fn the_cost_of_a_piece_of_work_is_what_it_simulates_within_a_factor_of_two() {
     let cell = |mbps, load| Cell {
         capacity: Rate::from_mbps(mbps),
@@ -386,6 +399,7 @@ fn the_cost_of_a_piece_of_work_is_what_it_simulates_within_a_factor_of_two() {
         queue: None,
         path: PathKind::Clean,
         load,
+        as_is: false,
     };
     for (mbps, load) in [(20, LoadKind::Idle), (20, LoadKind::Greedy), (100, LoadKind::Udp)] {
         let contestant: Contestant = REFERENCE.parse().unwrap();
@@ -399,6 +413,7 @@ fn the_cost_of_a_piece_of_work_is_what_it_simulates_within_a_factor_of_two() {
             paths: vec![work.cell.path],
             loads: vec![work.cell.load],
             sampled: None,
+            as_is: false,
         };
         let estimate = Frontier::packets(&Frontier::new(grid, Vec::new(), vec![2]).works());
         let ratio = estimate / result.data_packets as f64;

@@ -17,6 +17,7 @@ Examples:
   flowstart frontier --quick -C search+cubic,paced_chirping+cubic --capacity 100Mbit/s --load idle
   flowstart frontier --grid rough --quick --half development
   flowstart frontier --profile wifi,lte -C adaptive_chirping+cubic,oracle+cubic
+  flowstart frontier --as-is -C adaptive_chirping+cubic,suss+cubic,oracle+cubic
   flowstart frontier --out frontier-results
   flowstart frontier --out frontier-results --resume
   flowstart frontier --plan
@@ -73,6 +74,10 @@ pub(crate) struct FrontierArgs {
     /// the capacities and round trips of the rough grid
     #[arg(long, value_name = "NAME", value_delimiter = ',', conflicts_with = "path", help_heading = "Grid")]
     pub(crate) profile: Vec<PathKind>,
+    /// Profiles with the capacity, round-trip time and queue of their own, and nobody else unless
+    /// --load says so: those of --profile, or all
+    #[arg(long, conflicts_with_all = ["path", "capacity", "rtt", "buffer", "grid", "quick"], help_heading = "Grid")]
+    pub(crate) as_is: bool,
     /// Rates of the bottleneck, separated by commas
     #[arg(long, value_name = "RATE", value_delimiter = ',', allow_hyphen_values = true, help_heading = "Grid")]
     pub(crate) capacity: Vec<Rate>,

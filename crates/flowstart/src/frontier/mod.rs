@@ -30,6 +30,7 @@ const RESULT: &str = "result.json";
 const CELLS: &str = "cells.csv";
 const LOST: &str = "lost.csv";
 const FRONT: &str = "front.svg";
+const PATHS: [&str; 2] = ["paths.svg", "paths-delay.svg"];
 
 /// Runs the grid.
 pub(crate) fn frontier(args: &FrontierArgs) -> Done {
@@ -129,6 +130,7 @@ fn planned(args: &FrontierArgs) -> Frontier {
     let half = args.half.unwrap_or(args.seeds);
     let rough = args.grid == GridKind::Rough || !args.profile.is_empty();
     let mut grid = match (rough, args.quick) {
+        _ if args.as_is => Grid::profiles(),
         (false, false) => Grid::full(),
         (false, true) => Grid::quick(),
         (true, false) => Grid::rough(half),
@@ -198,6 +200,9 @@ fn write(shown: &Shown<'_>, folder: &Path) -> Done {
     let command = page_command(&command_line());
     if let Some(front) = frontier::fronts(shown, &command).first() {
         write_file(&folder.join(FRONT), front.to_svg().as_bytes())?;
+    }
+    for (figure, name) in frontier::paths_figures(shown, &command).iter().zip(PATHS) {
+        write_file(&folder.join(name), figure.to_svg().as_bytes())?;
     }
     write_file(&folder.join(REPORT), frontier::page(shown, &command).to_html().as_bytes())
 }

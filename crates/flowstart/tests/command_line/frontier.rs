@@ -43,6 +43,22 @@ fn a_frontier_prints_medians_goals_and_the_cells_that_are_lost() {
 }
 
 #[test]
+fn profiles_as_they_are_have_a_column_each_and_pictures_of_all_side_by_side() {
+    let folder = empty();
+    let asked = &["frontier", "--as-is", "--profile", "dsl,cable", "-C", "oracle+cubic", "--out", "results"];
+    let text = output(folder.path(), asked);
+    let table = text.split("Completion time of 100 kB and more, by path").nth(1).expect("a table");
+    assert!(table.contains("dsl") && table.contains("cable") && table.contains("1 is hystart+cubic"), "{text}");
+    let written = files(&folder.path().join("results"));
+    assert!(["paths.svg", "paths-delay.svg"].iter().all(|name| written.iter().any(|file| file == name)), "{written:?}");
+    let svg = std::fs::read_to_string(folder.path().join("results/paths.svg")).expect("a picture");
+    assert!(svg.contains("oracle+cubic") && svg.contains(">dsl<"), "{svg}");
+    // A path of its own has nothing to cross with.
+    let refused = refusal(folder.path(), &["frontier", "--as-is", "--capacity", "5Mbit/s"]);
+    assert!(refused.contains("--as-is") && refused.contains("--capacity"), "{refused}");
+}
+
+#[test]
 fn a_plan_says_what_every_cell_costs_and_simulates_nothing() {
     let folder = empty();
     let plan = output(folder.path(), &["frontier", "--plan", "--json"]);
@@ -79,7 +95,17 @@ fn a_frontiers_folder_is_gone_on_with_only_when_asked_and_then_does_not_change()
     let folder = empty();
     output(folder.path(), &small_grid(&["--out", "results"]));
     let results = folder.path().join("results");
-    let names = ["cells.csv", "front.svg", "lost.csv", "parameters.json", "records.csv", "report.html", "result.json"];
+    let names = [
+        "cells.csv",
+        "front.svg",
+        "lost.csv",
+        "parameters.json",
+        "paths-delay.svg",
+        "paths.svg",
+        "records.csv",
+        "report.html",
+        "result.json",
+    ];
     assert_eq!(files(&results), names);
     let read = || names.map(|name| std::fs::read(results.join(name)).expect("readable"));
     let before = read();

@@ -4,7 +4,7 @@ use flowstart_frontier::{COMPLETION_RATIO, CellScore, IDLE_DELAY_MS, Shown, fron
 use flowstart_race::measures::DEFICIT;
 use flowstart_report::{Axis, Color, Figure, Legend, Page, Section, Series};
 
-use super::tables;
+use super::{paths_figures, paths_tables, tables};
 
 /// The page.
 pub fn page(shown: &Shown<'_>, command: &str) -> Page {
@@ -38,6 +38,12 @@ pub fn page(shown: &Shown<'_>, command: &str) -> Page {
         figures: shares(shown, command),
         ..Section::default()
     };
+    let by_path = Section {
+        heading: "Path by path".to_owned(),
+        tables: if frontier.grid.as_is { Vec::new() } else { paths_tables(shown) },
+        figures: paths_figures(shown, command),
+        ..Section::default()
+    };
     let numbers = Section {
         heading: "Results".to_owned(),
         tables: tables::main(shown).into_iter().chain([tables::worst(shown)]).collect(),
@@ -56,7 +62,10 @@ pub fn page(shown: &Shown<'_>, command: &str) -> Page {
         command: command.to_owned(),
         provenance,
         summary: tables::summary(shown),
-        sections: vec![fronts, shares, goals, numbers],
+        sections: vec![fronts, by_path, shares, goals, numbers]
+            .into_iter()
+            .filter(|section| !section.tables.is_empty() || !section.figures.is_empty())
+            .collect(),
         footnotes: tables::remarks(shown),
     }
 }

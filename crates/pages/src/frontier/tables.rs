@@ -17,6 +17,11 @@ pub fn colors(shown: &Shown<'_>) -> Vec<Color> {
 /// The tables people read first.
 pub fn main(shown: &Shown<'_>) -> Vec<Table> {
     let mut tables = vec![medians(shown), completions(shown), delays(shown)];
+    if shown.result.frontier.grid.as_is {
+        // Levels differ all together from path to path.
+        tables.extend(super::paths_tables(shown));
+        return tables;
+    }
     tables.extend(shown.subjects.iter().map(|subject| levels(shown, *subject)));
     tables
 }
@@ -281,7 +286,7 @@ pub fn lost(shown: &Shown<'_>, most: Option<usize>) -> Table {
 }
 
 /// A number, or what stands for infinity.
-fn number(value: Option<f64>, digits: u8) -> Cell {
+pub(super) fn number(value: Option<f64>, digits: u8) -> Cell {
     match value {
         Some(value) if value.is_infinite() => Cell::text("infinite"),
         value => Cell::number_or_missing(value, digits),
