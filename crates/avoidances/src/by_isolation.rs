@@ -102,6 +102,8 @@ pub struct ByIsolation<A, B> {
     gave_up: bool,
     /// The window that the start handed over.
     handed_over: u32,
+    /// Nobody has looked: the queue is taken for the flow's own until it turns out not to be.
+    assumed: bool,
 }
 
 macro_rules! active {
@@ -120,7 +122,15 @@ impl<A: CongestionAvoidance + IsolationAware, B: CongestionAvoidance> ByIsolatio
     /// The second is in charge until the queue is known to be the flow's own.
     #[must_use]
     pub fn new(isolated: A, shared: B) -> Self {
-        Self { isolated, shared, isolation: Isolation::Unknown, begun: false, gave_up: false, handed_over: 0 }
+        let isolation = Isolation::Unknown;
+        Self { isolated, shared, isolation, begun: false, gave_up: false, handed_over: 0, assumed: false }
+    }
+
+    /// The first is in charge until it gives up or doubts that the queue is its own; there is
+    /// nobody to be asked, and no answer is listened to.
+    #[must_use]
+    pub fn assumed(isolated: A, shared: B) -> Self {
+        Self { isolation: Isolation::Isolated, assumed: true, ..Self::new(isolated, shared) }
     }
 
     /// What is known of the queue.
@@ -179,12 +189,18 @@ impl<A: CongestionAvoidance + IsolationAware, B: CongestionAvoidance> Congestion
         }
         // In a recovery the transport would not walk to the window that is handed over.
         let settled = ack.repair == Repair::Nothing;
-        if settled && self.begun && self.is_isolated() && self.isolated.gives_up() {
-            self.hand_over(ack.now, window, |pair| pair.gave_up = true);
-            // Noise hides how much the path holds; the queue is the flow's own. Up to what the
-            // start found there is no need to feel one's way.
-            window.ssthresh = window.cwnd.saturating_mul(2).max(self.handed_over);
-            return;
+        if settled && self.begun && self.is_isolated() {
+            if self.isolated.gives_up() {
+                self.hand_over(ack.now, window, |pair| pair.gave_up = true);
+                // Noise hides how much the path holds; the queue is the flow's own. Up to what the
+                // start found there is no need to feel one's way.
+                window.ssthresh = window.cwnd.saturating_mul(2).max(self.handed_over);
+                return;
+            }
+            if self.assumed && self.isolated.doubts_isolation() {
+                self.hand_over(ack.now, window, |pair| pair.gave_up = true);
+                return;
+            }
         }
         active!(self, a => a.grow(ack, acked, window));
     }
@@ -242,6 +258,9 @@ impl<A: CongestionAvoidance + IsolationAware, B: CongestionAvoidance> Congestion
 /// Only the one for a queue of one's own hears more than which of them is in charge.
 impl<A: CongestionAvoidance + IsolationAware, B: CongestionAvoidance> IsolationAware for ByIsolation<A, B> {
     fn on_isolation(&mut self, now: Time, isolation: Isolation, window: &mut Window) {
+        if self.assumed {
+            return;
+        }
         let next = isolation == Isolation::Isolated && !self.gave_up;
         if self.begun && self.is_isolated() != next {
             self.hand_over(now, window, |pair| pair.isolation = isolation);
@@ -286,6 +305,72 @@ mod tests {
         let (interval, prior_delivered) = (Span::from_millis(20), delivered.saturating_sub(8));
         let sample = DeliveryRate { delivered: 8, interval, prior_delivered, app_limited: false };
         Ack { now, rtt: Some(rtt), srtt: rtt, delivered, rate: Some(sample), ..at_20ms() }
+    }
+
+    fn assumed() -> ByIsolation<DelayTarget, Cubic> {
+        let (isolated, shared) = (DelayTargetConfig::default(), CubicConfig::default());
+        ByIsolation::assumed(DelayTarget::new(&isolated, 1448), Cubic::new(&shared))
+    }
+
+    /// Goes on until the second is in charge; after how many round trips of 20 ms with ten ACKs.
+    fn rounds_until_cubic(pair: &mut ByIsolation<DelayTarget, Cubic>, rtt: impl Fn(u64, u64) -> Span) -> Option<u64> {
+        let mut window = Window::new(100);
+        pair.on_ack(&at_20ms(), &window);
+        pair.on_takeover(Time::ZERO, &window, None);
+        let (mut now, mut bytes) = (Time::ZERO, 0);
+        for round in 0..300 {
+            for part in 0..10 {
+                let Some(rate) = pair.pacing_rate() else { return Some(round) };
+                now += Span::from_millis(2);
+                let of_a_round = rate.bytes_in(Span::from_millis(20)).get() / 1448;
+                let sample = DeliveryRate {
+                    delivered: of_a_round as u32,
+                    interval: Span::from_millis(20),
+                    prior_delivered: (bytes / 1448_u64).saturating_sub(of_a_round),
+                    app_limited: false,
+                };
+                bytes += rate.bytes_in(Span::from_millis(2)).get();
+                let delivered = bytes / 1448;
+                let rtt = rtt(round, part);
+                let ack = Ack { now, rtt: Some(rtt), srtt: rtt, delivered, rate: Some(sample), ..at_20ms() };
+                pair.on_ack(&ack, &window);
+                pair.grow(&ack, 1, &mut window);
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn a_queue_that_is_assumed_to_be_its_own_is_the_firsts_from_the_beginning_whatever_is_answered() {
+        let mut pair = assumed();
+        let mut window = Window::new(100);
+        for answer in [Isolation::Shared, Isolation::Unknown, Isolation::Isolated] {
+            pair.on_isolation(Time::ZERO, answer, &mut window);
+            assert!(pair.controls_recovery() && pair.isolation() == Isolation::Isolated, "{answer:?}");
+        }
+        // Without noise and without a queue it stays so.
+        assert_eq!(rounds_until_cubic(&mut pair, |_, _| Span::from_millis(20)), None);
+        assert!(pair.pacing_rate().is_some());
+    }
+
+    #[test]
+    fn where_nobody_looked_noise_hands_over_to_the_second() {
+        // RTTs of 30 to 46 ms on a path of 20, whatever is sent.
+        let noisy = |round: u64, part: u64| Span::from_millis(30 + (round * 7 + part * 5) % 17);
+        let rounds = rounds_until_cubic(&mut assumed(), noisy).expect("CUBIC's");
+        assert!((8..40).contains(&rounds), "{rounds}");
+    }
+
+    #[test]
+    fn where_nobody_looked_a_queue_that_does_not_go_away_hands_over_to_the_second() {
+        // A queue of 40 ms that somebody else keeps, behind a path of 20.
+        let rounds = rounds_until_cubic(&mut assumed(), |_, _| Span::from_millis(60)).expect("CUBIC's");
+        assert!((6..30).contains(&rounds), "{rounds}");
+        // Where somebody can be asked, that one is told of the doubt, and decides.
+        let mut asked = pair();
+        asked.on_isolation(Time::ZERO, Isolation::Isolated, &mut Window::new(100));
+        assert_eq!(rounds_until_cubic(&mut asked, |_, _| Span::from_millis(60)), None);
+        assert!(asked.doubts_isolation());
     }
 
     #[test]

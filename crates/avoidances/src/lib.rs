@@ -98,12 +98,15 @@ flowstart_control::registry! {
         new: |flow| Box::new(VegasLike::new(config, flow.mss)),
     }
 
-    /// A queueing delay kept at a target, for queues of one's own.
+    /// A queueing delay kept at a target, for queues of one's own; CUBIC where that cannot be.
     [pub mod delay_target::{DelayTarget, DelayTargetConfig}]
-    DelayTarget(config: DelayTargetConfig) => Box<DelayTarget> {
+    DelayTarget(config: DelayTargetConfig) => Box<ByIsolation<DelayTarget, Cubic>> {
         names: "delay_target",
-        about: "keeps its queueing delay at half a millisecond, for flows with a queue of their own",
-        new: |flow| Box::new(DelayTarget::new(config, flow.mss)),
+        about: "keeps its queueing delay at half a millisecond in a queue of its own; cubic where noise or others forbid it",
+        new: |flow| Box::new(ByIsolation::assumed(
+            DelayTarget::new(config, flow.mss),
+            Cubic::new(&CubicConfig::default()),
+        )),
     }
 
     /// The published pair for both answers of a detector of fair queuing (Bachl, Fabini and Zseby

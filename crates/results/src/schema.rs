@@ -98,7 +98,7 @@ pub(super) const FLOWS: TableSpec = TableSpec {
         "data_segs_out": Integer, "packets", "sender", "Data packets sent, retransmissions included.";
         "total_retrans": Integer, "packets", "sender", "Retransmissions among them.";
         "dropped": Integer, "packets", "links", "Data packets of this flow dropped on the way (ground truth, not what the sender believes).";
-        "dropped_in_start": Integer, "packets", "links", "Those that had left the sender before its flow start ended.";
+        "dropped_in_start": Integer, "packets", "links", "Those that had left the sender before its flow start ended, or within two smoothed round trips after that.";
         "delivered_ce": Integer, "packets", "receiver", "Data packets that arrived with CE.";
         "rto_count": Integer, "", "sender", "Retransmission timeouts.";
         "recoveries": Integer, "", "sender", "Fast recoveries.";

@@ -4,7 +4,7 @@
 
 use flowstart_parallel::Cancel;
 use flowstart_results::{Column, Results, run_scenario};
-use flowstart_scenario::Scenario;
+use flowstart_scenario::{Profile, Scenario};
 
 /// A card of 1 Gbit/s with FQ-CoDel, as most Linux senders have it.
 const CARD: &str = "[[link]]\nname = \"card\"\ncapacity = \"1 Gbit/s\"\ndelay = \"0 s\"\nqueue = \"fq_codel\"\n";
@@ -287,4 +287,25 @@ fn packets_that_are_sent_again_are_no_other_connection_in_the_same_queue() {
 fn reordering_of_a_few_packets_does_not_hide_ones_own_queue() {
     let flows = probe(&jittered(20, "fq_codel", 3, true), false, false, 24);
     assert!(count(&flows, "isolated") >= 23, "{flows:?}");
+}
+
+/// Mean goodput in Mbit/s over a profile.
+fn over_profile(name: &str, seconds: &str, algorithm: &str) -> f64 {
+    let text = format!(
+        "duration = \"{seconds} s\"\nruns = 3\nseed = 12\n[path]\ncapacity = \"1 Mbit/s\"\nrtt = \"1 ms\"\n\
+         [[flow]]\nname = \"probe\"\nalgorithm = \"{algorithm}\"\n"
+    );
+    let mut scenario = Scenario::parse("profile", &text).unwrap_or_else(|error| panic!("{name}: {error}"));
+    scenario.path = Some(name.parse::<Profile>().unwrap().path);
+    mbps(&probed(&run_scenario(&scenario, None, &Cancel::default(), |_| {}).unwrap()))
+}
+
+/// Before, with nobody to hand over to, it carried 0.12 to 0.31 of CUBIC's there.
+#[test]
+fn a_delay_target_that_nobody_asked_for_carries_what_cubic_carries_over_links_as_people_have_them() {
+    for (name, seconds) in [("wifi", "6"), ("lte", "10"), ("starlink", "10"), ("datacentre", "0.1"), ("dsl", "6")] {
+        let ours = over_profile(name, seconds, "hystart+delay_target");
+        let theirs = over_profile(name, seconds, "hystart+cubic");
+        assert!(ours > 0.85 * theirs, "{name}: {ours} of {theirs} Mbit/s");
+    }
 }

@@ -25,6 +25,10 @@ pub struct Outcome {
     pub sessions: Vec<SessionOutcome>,
 }
 
+/// Smoothed round trips after a start's end whose packets are still its doing: the first sends the
+/// window that it handed over, the second is the last that hears nothing of what this lost.
+const AFTER_START: u64 = 2;
+
 /// What became of a flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowOutcome {
@@ -46,7 +50,7 @@ pub struct FlowOutcome {
     pub retransmitted: u64,
     /// Its data packets dropped by links.
     pub dropped: u64,
-    /// Those dropped that were sent before the start ended.
+    /// Those dropped that were sent before the start ended, or within two round trips after that.
     pub dropped_in_start: u64,
     /// Its data packets that reached the receiver with CE.
     pub marked: u64,
@@ -113,13 +117,13 @@ impl FlowOutcome {
     }
 
     /// A link dropped this packet. Only data counts, so neither ACKs nor SYNs nor window probes do;
-    /// a segment belongs to the start if it was sent before that ended.
+    /// a segment belongs to the start if it was sent before that ended or within [`AFTER_START`].
     pub fn count_drop(&mut self, packet: &Packet) {
         match &packet.body {
             Body::Datagram(_) => self.dropped += 1,
             Body::Segment(segment) if segment.payload > 0 => {
                 self.dropped += 1;
-                let in_start = self.start_exit.is_none_or(|exit| segment.sent_at <= exit.now);
+                let in_start = self.start_exit.is_none_or(|exit| segment.sent_at <= exit.now + exit.srtt * AFTER_START);
                 self.dropped_in_start += u64::from(in_start);
             }
             Body::Segment(_) | Body::Ack(_) => {}
@@ -198,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dropped_segment_belongs_to_the_start_in_which_it_was_sent_however_late_it_was_dropped() {
+    fn a_dropped_segment_belongs_to_the_start_until_two_round_trips_after_it_by_when_it_was_sent() {
         let millis = |n| Time::ZERO + Span::from_millis(n);
         let datagram = Body::Datagram(Datagram { number: 0, sent_at: millis(1) });
         let mut outcome = FlowOutcome::new(0, Time::ZERO, None);
@@ -209,11 +213,12 @@ mod tests {
             cwnd: 10,
             ssthresh: 5,
             in_flight: 10,
-            srtt: Span::ZERO,
+            srtt: Span::from_millis(4),
             min_rtt: Span::ZERO,
         });
-        outcome.count_drop(&segment(millis(10), 1448));
-        outcome.count_drop(&segment(millis(11), 1448));
+        // What the window that was handed over sends in two round trips is the start's doing.
+        outcome.count_drop(&segment(millis(18), 1448));
+        outcome.count_drop(&segment(millis(19), 1448));
         outcome.count_drop(&Packet { body: datagram, ..segment(Time::ZERO, 0) });
         assert_eq!((outcome.dropped, outcome.dropped_in_start), (4, 2));
     }

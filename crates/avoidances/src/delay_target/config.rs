@@ -22,6 +22,13 @@ pub struct DelayTargetConfig {
     pub target: Span,
     /// The target is at least the transmission time of so many packets, at least 0; default 0.5.
     pub target_packets: f64,
+    /// Where the buffer overflows before the target is reached, the target is this share of the
+    /// longest queueing delay of that round trip, above 0 up to 1; default 0.5. Forgotten after
+    /// `min_rtt_window`.
+    pub buffer_share: f64,
+    /// It has overflowed if more than this share of the packets of a round trip was lost or marked,
+    /// 0 ..= 1; default 0.1. Fewer are lost at random, too.
+    pub overflow: f64,
     /// The queueing delay is the smallest of so many latest packets, 1 ..= 16; default 4. Turns of
     /// others in fair queuing and jitter delay some packets, a queue of one's own delays all.
     pub delay_samples: u32,
@@ -119,6 +126,8 @@ impl Default for DelayTargetConfig {
         Self {
             target: Span::from_micros(500),
             target_packets: 0.5,
+            buffer_share: 0.5,
+            overflow: 0.1,
             delay_samples: 4,
             gain: 0.5,
             min_growth: 0.005,
@@ -163,6 +172,8 @@ impl AvoidanceConstants for DelayTargetConfig {
         let check = InvalidConfig::unless;
         let share = 0.0..=1.0;
         check(self.target_packets >= 0.0 && self.target_packets.is_finite(), "target_packets", "at least 0")?;
+        check(self.buffer_share > 0.0 && self.buffer_share <= 1.0, "buffer_share", "above 0 and at most 1")?;
+        check(share.contains(&self.overflow), "overflow", "between 0 and 1")?;
         check((1..=MOST_SAMPLES as u32).contains(&self.delay_samples), "delay_samples", "between 1 and 16")?;
         check(self.gain > 0.0 && self.gain <= 1.0, "gain", "above 0 and at most 1")?;
         check(share.contains(&self.min_growth), "min_growth", "between 0 and 1")?;

@@ -33,6 +33,10 @@
 //!   the most that was delivered. It does so, too, where losses keep the rate down that no queue
 //!   had announced (a medium that delays packets for longer than a queue manager wants), and where
 //!   the rate stands far below that although twice as much was delivered whenever it was tried.
+//! - A buffer may be shorter than the target. Where one overflows, the target is half of what it
+//!   held. Where a round trip is shorter than the target, a full path shows little queue for
+//!   several of them: there the rate goes by what is delivered as soon as that is less than what
+//!   was sent.
 //! - Up to 95 % of what the path was seen to carry the rate grows by a quarter per round trip.
 //!   After eight round trips without queue or loss growth doubles with every further one: capacity
 //!   that appears is used soon.
@@ -107,6 +111,13 @@ pub struct DelayTarget {
     settling: bool,
     /// A timeout was in this round.
     silent: bool,
+    /// Less was delivered than sent, or there was a queue.
+    full: bool,
+    /// The longest queueing delay of this round, in seconds.
+    longest: f64,
+    /// The shortest of these in rounds in which a buffer overflowed, in this half of a window and in the one before,
+    /// in seconds: so much fits into the buffer.
+    shallow: [f64; 2],
     /// Whether the rate may be brought down in this round before it is over.
     brake: Brake,
     /// Rounds with a queue that does not go away, and the rate before the first of them.
@@ -160,6 +171,9 @@ impl DelayTarget {
             measured: None,
             settling: false,
             silent: false,
+            full: false,
+            longest: 0.0,
+            shallow: [f64::INFINITY; 2],
             brake: Brake::Off,
             foreign: 0,
             undoubted: Rate::ZERO,
@@ -228,6 +242,9 @@ impl DelayTarget {
     /// been sent and does not show yet.
     fn next_rate(&mut self, rate: Rate, delivery: Rate, foreseen: f64) -> Rate {
         let loss = self.loss();
+        if loss > self.config.overflow {
+            self.shallow[0] = self.shallow[0].min(self.longest);
+        }
         let rtt = self.rtt.as_secs_f64().max(1e-9);
         let queueing = self.queueing().as_secs_f64();
         let target = self.target_at(delivery).max(self.least_target());
@@ -254,8 +271,10 @@ impl DelayTarget {
                 change = change.max(room.min(self.config.max_growth));
             }
         }
-        // With a queue, what is delivered is the capacity; without, it is what was sent.
-        let base = if queueing > target / 2.0 { delivery } else { rate };
+        // With a queue, what is delivered is the capacity; without, it is what was sent. Where a
+        // round trip is shorter than the target a full path has no long queue for several of them.
+        let hidden = self.full && self.base().as_secs_f64() < target;
+        let base = if queueing > target / 2.0 || hidden { delivery } else { rate };
         let next = base.mul_f64((1.0 + change).max(0.0)).min(delivery.mul_f64(self.config.ceiling)).max(least);
         if next <= least && queueing > self.config.target.as_secs_f64() {
             self.smallest.reset(self.rtt);
@@ -291,7 +310,8 @@ impl DelayTarget {
     fn target_at(&self, rate: Rate) -> f64 {
         let second = Span::from_secs(1);
         let packet = self.path.rate_of(1, second).as_bps() as f64 / rate.as_bps().max(1) as f64;
-        self.config.target.as_secs_f64().max(packet * self.config.target_packets)
+        let room = self.shallow[0].min(self.shallow[1]) * self.config.buffer_share;
+        self.config.target.as_secs_f64().min(room).max(packet * self.config.target_packets)
     }
 
     /// The most that was delivered of late.
@@ -310,6 +330,7 @@ impl DelayTarget {
     fn note_delivery(&mut self, now: Time, delivery: Rate) {
         if now >= self.peak_turns {
             self.peaks = [Rate::ZERO, self.peaks[0]];
+            self.shallow = [f64::INFINITY, self.shallow[0]];
             self.peak_turns = now + self.config.min_rtt_window / 2;
         }
         self.peaks[0] = self.peaks[0].max(delivery);
@@ -342,6 +363,7 @@ impl DelayTarget {
 
     fn on_round(&mut self, now: Time) {
         let range = self.round_most.checked_sub(self.round_least).unwrap_or(Span::ZERO);
+        self.longest = self.round_most.checked_sub(self.base()).unwrap_or(Span::ZERO).as_secs_f64();
         let least = core::mem::replace(&mut self.round_least, Span::MAX);
         self.round_most = Span::ZERO;
         let mean = Span::from_secs_f64(
@@ -379,6 +401,7 @@ impl DelayTarget {
             // Of a round in which the rate was brought down nobody knows how much was sent too
             // much.
             let foreseen = if full && !braked { excess.clamp(-1.0, 1.0) * self.rtt.as_secs_f64() } else { 0.0 };
+            self.full = full;
             self.before = rate;
             let hoped_for = if self.uneven { self.hoped_for(now) } else { Rate::ZERO };
             let tried = self.trial.on_round(&self.config, (rate, delivery, hoped_for), self.loss());

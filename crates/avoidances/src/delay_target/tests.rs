@@ -174,7 +174,11 @@ fn the_smallest_rtt_is_forgotten_after_its_window_and_drained_for_in_between() {
 #[test]
 fn constants_out_of_range_are_refused_and_replaced() {
     assert_eq!(DelayTargetConfig::default().validate(), Ok(()));
-    let change: [fn(&mut DelayTargetConfig); 8] = [
+    let change: [fn(&mut DelayTargetConfig); 12] = [
+        |config| config.buffer_share = 0.0,
+        |config| config.buffer_share = 1.1,
+        |config| config.overflow = -0.1,
+        |config| config.overflow = f64::NAN,
         |config| config.gain = f64::NAN,
         |config| config.brake_rtts = -0.1,
         |config| config.brake_rtts = f64::INFINITY,
@@ -454,4 +458,60 @@ fn after_a_round_in_which_the_rate_came_down_nothing_is_foreseen() {
     let rate = control.rate().unwrap().as_bps() as f64;
     let expected = RATE.as_bps() as f64 * 0.1 * (1.0 - 0.5 * 149.5 / 200.0);
     assert!((rate / expected - 1.0).abs() < 0.01, "{rate} {expected}");
+}
+
+/// A control on a path of so many microseconds without a queue, after a round that was full.
+fn full(rtt: u64) -> DelayTarget {
+    let rtt = Span::from_micros(rtt);
+    let mut control = DelayTarget::new(&DelayTargetConfig::default(), 1448);
+    control.smallest.reset(rtt);
+    (control.rtt, control.path.srtt) = (rtt, rtt);
+    (control.delivered, control.full) = (400, true);
+    control
+}
+
+#[test]
+fn where_a_round_trip_is_shorter_than_the_target_a_full_path_is_known_by_what_it_delivers() {
+    let sent = Rate::from_mbps(10_000);
+    let delivery = sent.mul_f64(0.8);
+    let share = |rtt| full(rtt).next_rate(sent, delivery, 0.0).as_bps() as f64 / delivery.as_bps() as f64;
+    // A quarter more than what is delivered, at most; a path of 600 us would show a queue.
+    assert!((share(100) - 1.25).abs() < 1e-6, "{}", share(100));
+    assert!(share(600) > 1.25, "{}", share(600));
+    let mut not_full = full(100);
+    not_full.full = false;
+    assert!(not_full.next_rate(sent, delivery, 0.0) > sent);
+}
+
+#[test]
+fn the_target_is_half_of_what_fits_into_a_buffer_that_overflowed() {
+    let target_after = |lost: u64, longest: f64| {
+        let mut control = control(Span::ZERO);
+        (control.congested, control.longest) = (lost, longest);
+        control.next_rate(RATE, RATE, 0.0);
+        control.target_at(RATE)
+    };
+    // 400 packets were delivered.
+    assert!((target_after(100, 0.0003) - 0.000_15).abs() < 1e-9);
+    // No longer than ever, no shorter than half a packet, and not for losses that are few.
+    assert!((target_after(100, 0.1) - 0.000_5).abs() < 1e-9);
+    assert!((target_after(100, 0.0) - target_after(100, 0.000_001)).abs() < 1e-9 && target_after(100, 0.0) > 5e-5);
+    assert!((target_after(40, 0.0003) - 0.000_5).abs() < 1e-9);
+}
+
+#[test]
+fn what_fits_into_a_buffer_is_forgotten_with_the_smallest_rtt() {
+    let mut control = control(Span::ZERO);
+    (control.congested, control.longest) = (100, 0.0003);
+    control.next_rate(RATE, RATE, 0.0);
+    // The window is of 10 s; its halves turn.
+    let shallow = |control: &DelayTarget| control.target_at(RATE) < 0.000_4;
+    let seconds: Vec<bool> = (0..16)
+        .map(|second| {
+            control.note_delivery(Time::ZERO + Span::from_secs(second), RATE);
+            shallow(&control)
+        })
+        .collect();
+    assert!(seconds[..5].iter().all(|short| *short), "{seconds:?}");
+    assert!(!seconds[11], "{seconds:?}");
 }

@@ -106,8 +106,8 @@ impl ScenarioMeasure for DropInterval {
     }
 }
 
-/// Data packets of a flow dropped on the way that had left before its start ended, those of its
-/// second connection included.
+/// Data packets of a flow dropped on the way that had left before its start ended or within two
+/// smoothed round trips after that, those of its second connection included.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DropsInStart {
