@@ -252,17 +252,23 @@ impl Contestant {
     }
 }
 
-/// The meaning of a name without a plus.
-fn alias(name: &str) -> Result<&'static str, RaceError> {
+/// The meaning of a name without a plus: an alias, or a flow start in front of CUBIC.
+fn alias(name: &str) -> Result<String, RaceError> {
     let canonical = name.to_lowercase().replace(['-', ' '], "_");
     if let Some((_, meaning)) = ALIASES.iter().find(|(alias, _)| *alias == canonical) {
-        return Ok(meaning);
+        return Ok((*meaning).to_owned());
+    }
+    // The start of a control that has one of its own is no start for another.
+    if let Ok(start) = StartConfig::from_name(&canonical)
+        && start.name() != "built_in"
+    {
+        return Ok(format!("{canonical}+cubic"));
     }
     let known: Vec<&str> = ALIASES.iter().map(|(alias, _)| *alias).collect();
     let suggestion =
         nearest(&canonical, known.iter().copied()).map_or(String::new(), |n| format!(", did you mean \"{n}\"?"));
     Err(RaceError::new(format!(
-        "unknown contestant \"{name}\"{suggestion} (known: {}, or START+AVOIDANCE@QUEUE such as \"paced_chirping+cubic@drop_tail 1 BDP\")",
+        "unknown contestant \"{name}\"{suggestion} (known: {}, a flow start alone, which is in front of cubic, or START+AVOIDANCE@QUEUE such as \"paced_chirping+cubic@drop_tail 1 BDP\")",
         known.join(", ")
     )))
 }
@@ -270,8 +276,8 @@ fn alias(name: &str) -> Result<&'static str, RaceError> {
 impl FromStr for Contestant {
     type Err = RaceError;
 
-    /// Reads `START+AVOIDANCE[/MODIFIER...][@QUEUE]` or an [alias](ALIASES) in place of
-    /// `START+AVOIDANCE`.
+    /// Reads `START+AVOIDANCE[/MODIFIER...][@QUEUE]`. In place of `START+AVOIDANCE` an
+    /// [alias](ALIASES) may stand, or a start alone, which is in front of CUBIC.
     fn from_str(text: &str) -> Result<Self, RaceError> {
         let (who, queue) = match text.split_once('@') {
             Some((who, queue)) => (who, Some(queue.parse()?)),
@@ -281,8 +287,8 @@ impl FromStr for Contestant {
         let name = words.next().unwrap_or_default();
         // "hystart++" ends in plus signs of its own.
         let protected = name.replace("++", "_plus_plus");
-        let whole = if protected.contains('+') { protected.as_str() } else { alias(name)? };
-        let (start, avoidance) = whole.split_once('+').unwrap_or((whole, ""));
+        let whole = if protected.contains('+') { protected } else { alias(name)? };
+        let (start, avoidance) = whole.split_once('+').unwrap_or((&whole, ""));
         let start = StartConfig::from_name(start.trim()).map_err(|error| RaceError::new(error.to_string()))?;
         let avoidance =
             AvoidanceConfig::from_name(avoidance.trim()).map_err(|error| RaceError::new(error.to_string()))?;
@@ -355,6 +361,8 @@ mod tests {
         for (alias, meaning) in ALIASES {
             assert_eq!(read(alias), read(meaning));
         }
+        assert_eq!(read("search/paced"), read("search+cubic/paced"));
+        assert_eq!(read("Careful-Resume"), read("careful_resume+cubic"));
         assert_eq!(Contestant::defaults().len(), DEFAULT.len());
         for (modifier, _) in MODIFIERS {
             read(&format!("cubic/{modifier}"));
@@ -373,6 +381,7 @@ mod tests {
         says("cubic/pacd", "did you mean \"/paced\"?");
         says("cubic@droptial", "did you mean \"drop_tail\"?");
         says("", "unknown contestant");
+        says("built_in", "unknown contestant");
         says("+", "unknown flow start");
     }
 

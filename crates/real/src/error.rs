@@ -179,8 +179,9 @@ impl fmt::Display for Error {
             Self::NothingToProbe => f.write_str("a probe writes at a rate into a connection through a link"),
             Self::UnknownControl { name, known } => write!(
                 f,
-                "this kernel has no congestion control \"{name}\"; known are {} (`flowstart kernel load` brings more)",
-                known.join(", ")
+                "this kernel has no congestion control \"{name}\"; known are {} ({})",
+                known.join(", "),
+                brought_by(name)
             ),
             Self::Judgement(error) => error.fmt(f),
             Self::CommandLacks(word) => write!(f, "the command does not say where {word} goes"),
@@ -219,6 +220,20 @@ impl fmt::Display for Error {
 fn said(error: &RecordError) -> String {
     let text = error.to_string();
     if text.starts_with("row ") { format!("is wrong in {text}") } else { text }
+}
+
+/// What brings this congestion control into the kernel. (`flowstart-kernel`, which knows, is not a
+/// part of every build.)
+fn brought_by(name: &str) -> String {
+    let ours = match name {
+        "fs_chirp" => "paced_chirping",
+        "fs_dctcp" => "dctcp",
+        "fs_quick_start" => "quick_start",
+        "fs_scalable" => "scalable",
+        "fs_reno" => "slow_start_reno",
+        _ => return "`flowstart kernel load` brings more".to_owned(),
+    };
+    format!("`flowstart kernel load {ours}` brings {name}")
 }
 
 impl std::error::Error for Error {}

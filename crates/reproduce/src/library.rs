@@ -1,5 +1,7 @@
 //! The papers that come with the program.
 
+use std::collections::BTreeMap;
+
 use include_dir::{Dir, include_dir};
 use serde::Deserialize;
 
@@ -44,6 +46,9 @@ pub struct PaperSpec {
     pub notes: Vec<String>,
     /// Its figures in order, by file name without ending.
     pub figures: Vec<String>,
+    /// Figures that continue another one: who asks for that one by its name gets these, too.
+    #[serde(default)]
+    pub continued: BTreeMap<String, Vec<String>>,
     /// What it says that no figure here checks.
     #[serde(default)]
     pub not_examined: Vec<NotExamined>,
@@ -81,8 +86,8 @@ fn paper(folder: &Dir<'_>) -> Result<Paper, ScenarioError> {
     Ok(Paper { name, about, figures })
 }
 
-/// The figures of a paper ("paced-chirping"), one of them ("paced-chirping/fig6"), or with an empty
-/// name all.
+/// The figures of a paper ("paced-chirping"), one of them ("paced-chirping/fig6") with those that
+/// continue it, or with an empty name all.
 ///
 /// # Errors
 /// A name that nothing has, with the nearest one that something has.
@@ -90,11 +95,19 @@ pub fn figures(wanted: &str) -> Result<Vec<Figure>, ScenarioError> {
     let papers = papers()?;
     let wanted = wanted.trim_end_matches('/');
     let all: Vec<&str> = papers.iter().flat_map(|paper| &paper.figures).map(String::as_str).collect();
-    let meant: Vec<&str> = all
-        .iter()
-        .copied()
-        .filter(|figure| wanted.is_empty() || *figure == wanted || figure.split('/').next() == Some(wanted))
-        .collect();
+    let continues = |figure: &str| {
+        let (Some((paper, first)), Some((_, name))) = (wanted.split_once('/'), figure.split_once('/')) else {
+            return false;
+        };
+        let parts = papers.iter().find(|one| one.name == paper && figure.starts_with(&format!("{paper}/")));
+        parts
+            .and_then(|paper| paper.about.continued.get(first))
+            .is_some_and(|parts| parts.iter().any(|part| part == name))
+    };
+    let is_meant = |figure: &&str| {
+        wanted.is_empty() || *figure == wanted || figure.split('/').next() == Some(wanted) || continues(figure)
+    };
+    let meant: Vec<&str> = all.iter().copied().filter(is_meant).collect();
     if meant.is_empty() {
         let names = papers.iter().map(|paper| paper.name.as_str()).chain(all);
         let meant = nearest(wanted, names).map(|meant| format!("; did you mean \"{meant}\"?")).unwrap_or_default();

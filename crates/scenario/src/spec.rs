@@ -134,11 +134,14 @@ impl QueueSpec {
         let name = config.name();
         let (own, write) = match config.limit() {
             Limit::Packets(limit) => (format!("{limit} packets"), "limit = 100"),
-            Limit::Bytes(limit) => (format!("{limit} B"), "limit = 150000"),
+            Limit::Bytes(limit) => {
+                (format!("{limit} B"), if name == "host_fairness" { "memory = 150000" } else { "limit = 150000" })
+            }
             Limit::Either(limit) => {
                 let both = limit.packets.map(|n| format!("{n} packets")).into_iter();
                 let own = both.chain(limit.bytes.map(|n| format!("{n} B"))).collect::<Vec<_>>().join(" and ");
-                (own, "packets = 100")
+                // The limit is all that drop-tail has.
+                (own, if name == "drop_tail" { "packets = 100" } else { "limit = { packets = 100 }" })
             }
         };
         Err(Problem::at(

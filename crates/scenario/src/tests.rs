@@ -92,6 +92,20 @@ fn a_buffer_beside_a_limit_of_the_queue_is_refused_and_taken_where_there_is_none
         says(queue, &format!("queue = \"{name}\""), &part);
     }
     says(queue, "queue = { kind = \"drr\", limit = { packets = 9 } }", "a limit of its own (9 packets)");
+    // What the sentence says to write is right.
+    let own = [
+        "{ kind = \"drop_tail\", bytes = 9000 }",
+        "{ kind = \"drr\", limit = { packets = 9 } }",
+        "\"host_fairness\"",
+        "\"dual_pi2\"",
+    ];
+    for written in own.into_iter().chain(["\"codel\"", "\"fq_codel\"", "\"sch_red\"", "\"pie\""]) {
+        let message = error(&with(queue, &format!("queue = {written}"))).to_string();
+        let advice = message.split("give the limit there: ").nth(1).unwrap_or_else(|| panic!("{written}: {message}"));
+        let advice = advice.lines().next().unwrap_or_default();
+        let text = with(&format!("buffer = \"1 BDP\"\n{queue}"), advice);
+        Scenario::parse("test.toml", &text).unwrap_or_else(|error| panic!("{written}: {advice}: {error}"));
+    }
     says(queue, "reverse_buffer = \"20 ms\"", "path.reverse_buffer: needs a reverse_capacity");
     let back = "reverse_capacity = \"1 Mbit/s\"\nreverse_queue = \"pie\"\nreverse_buffer = \"20 ms\"";
     says(queue, back, "path.reverse_buffer: \"20 ms\" would have no influence on pie");
