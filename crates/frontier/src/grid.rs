@@ -264,6 +264,12 @@ impl Cell {
             }
         }
         self.set_others(&mut race, marks);
+        if let Some(rough) = rough::named(self.path.name()).filter(|_| !self.as_is) {
+            race.others.udp.extend(rough.datagrams(self.capacity));
+        }
+        if self.load == LoadKind::Idle && race.has_others() {
+            race.warm_up = Some(race.base_rtt() * UDP_WARM_UP_RTTS);
+        }
         race.sizes = Self::sizes(&race.reference());
         race
     }
@@ -441,15 +447,9 @@ impl Grid {
             for &rtt in &self.rtts {
                 for &buffer in &self.buffers {
                     for &path in &self.paths {
-                        cells.extend(self.loads.iter().map(|&load| Cell {
-                            capacity,
-                            rtt,
-                            buffer,
-                            queue: None,
-                            path,
-                            load,
-                            as_is: false,
-                        }));
+                        let queue = rough::named(path.name()).and_then(|rough| rough.queue);
+                        let cell = |&load| Cell { capacity, rtt, buffer, queue, path, load, as_is: false };
+                        cells.extend(self.loads.iter().map(cell));
                     }
                 }
             }
