@@ -176,7 +176,7 @@ impl Cell {
         let PathKind::Rough(name) = path else { return None };
         let spec = rough::named(name)?.as_is();
         Some(Self {
-            capacity: spec.capacity.nominal(),
+            capacity: spec.mean_capacity(),
             rtt: spec.rtt,
             buffer: spec.buffer.unwrap_or(Buffer::Bdp(1.0)),
             queue: Some(spec.queue).filter(|queue| *queue != QueueSpec::default()),
@@ -243,7 +243,8 @@ impl Cell {
         match self.path {
             PathKind::Rough(name) => {
                 if let Some(rough) = rough::named(name) {
-                    race.path = if self.as_is { rough.as_is().clone() } else { rough.path(self.capacity) };
+                    let path = || rough.path_over(self.capacity, self.rtt);
+                    race.path = if self.as_is { rough.as_is().clone() } else { path() };
                 }
             }
             _ => race.set_capacity(self.capacity),

@@ -5,7 +5,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use serde::Deserialize;
 
 use flowstart_scenario::{PathSpec, Profile, QueueSpec, UdpSpec};
-use flowstart_units::Rate;
+use flowstart_units::{Rate, Span};
 
 /// A kind of rough path.
 #[derive(Debug)]
@@ -27,9 +27,15 @@ impl Rough {
         self.profile.with_capacity(capacity)
     }
 
+    /// The path at this capacity and round-trip time, over which the mean of a capacity that does
+    /// not repeat is taken.
+    pub(crate) fn path_over(&self, capacity: Rate, rtt: Span) -> PathSpec {
+        PathSpec { rtt, delay: None, ..self.profile.path.clone() }.scaled_to(capacity)
+    }
+
     /// The datagrams that belong to it at this capacity: they take the same share of it.
     pub(crate) fn datagrams(&self, capacity: Rate) -> Vec<UdpSpec> {
-        let before = self.profile.path.capacity.nominal().as_bps().max(1);
+        let before = self.profile.path.mean_capacity().as_bps().max(1);
         let scaled = |udp: &UdpSpec| {
             let rate = udp.rate.mul_f64(capacity.as_bps() as f64 / before as f64).max(Rate::from_bps(1));
             UdpSpec { rate, ..udp.clone() }
@@ -140,7 +146,7 @@ pub(crate) fn named(name: &str) -> Option<&'static Rough> {
 #[cfg(test)]
 mod tests {
     use flowstart_race::{Contestant, measures::COMPLETION};
-    use flowstart_units::{Bytes, Span};
+    use flowstart_units::Bytes;
 
     use super::*;
     use crate::{Cell, LoadKind, PathKind};
@@ -187,6 +193,22 @@ mod tests {
         };
         let (busy, alone) = (time(true), time(false));
         assert!(busy > alone + 5.0, "{busy} ms, {alone} ms");
+    }
+
+    /// A recorded link is at its highest moment many times as fast as in the mean.
+    #[test]
+    fn cells_over_a_link_in_steps_have_their_capacity_in_the_mean() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("steps.toml");
+        let text = "about = \"mostly silent\"\n[path]\nrtt = \"20 ms\"\ncapacity = { period = \"1 s\", steps = [\
+                    { at = \"0 s\", rate = \"0 bit/s\" }, { at = \"900 ms\", rate = \"40 Mbit/s\" }] }\n";
+        std::fs::write(&file, text).unwrap();
+        let name = from_file(file.to_str().unwrap()).unwrap();
+        let cubic = "cubic".parse().unwrap();
+        let race = |cell: Cell| (cell.capacity, cell.race(&cubic, 1).capacity());
+        assert_eq!(race(cell(name, 20)), (Rate::from_mbps(20), Rate::from_mbps(20)));
+        let grid = crate::Grid { paths: vec![PathKind::Rough(name)], ..crate::Grid::profiles() };
+        assert_eq!(race(grid.cells()[0]), (Rate::from_mbps(4), Rate::from_mbps(4)));
     }
 
     #[test]
