@@ -72,7 +72,7 @@ pub(crate) struct PathArgs {
     /// it
     #[arg(long, value_name = "NAME", help_heading = "Path", value_parser = ProfileParser)]
     pub(crate) profile: Option<Profile>,
-    /// Rate of the bottleneck, with a profile's that changes its mean [default: 100 Mbit/s]
+    /// Rate of the bottleneck; the mean of a profile's that changes [default: 100 Mbit/s]
     #[arg(long, alias = "rate", value_name = "RATE", allow_hyphen_values = true, help_heading = "Path")]
     pub(crate) capacity: Option<Rate>,
     /// Base round-trip time, propagation only [default: 20 ms]
