@@ -72,7 +72,7 @@ pub(crate) struct PathArgs {
     /// it
     #[arg(long, value_name = "NAME", help_heading = "Path", value_parser = ProfileParser)]
     pub(crate) profile: Option<Profile>,
-    /// Rate of the bottleneck [default: 100 Mbit/s]
+    /// Rate of the bottleneck; the mean of a profile's that changes [default: 100 Mbit/s]
     #[arg(long, alias = "rate", value_name = "RATE", allow_hyphen_values = true, help_heading = "Path")]
     pub(crate) capacity: Option<Rate>,
     /// Base round-trip time, propagation only [default: 20 ms]
@@ -99,11 +99,8 @@ fn ways(text: &str) -> Result<usize, String> {
 impl PathArgs {
     /// Lays what was said over a path, with its profile first.
     pub(crate) fn lay_over(&self, path: &mut PathSpec) {
-        match (&self.profile, self.capacity) {
-            (Some(profile), Some(capacity)) => *path = profile.with_capacity(capacity),
-            (Some(profile), None) => *path = profile.path.clone(),
-            (None, Some(capacity)) => path.capacity = path.capacity.with_nominal(capacity),
-            (None, None) => {}
+        if let Some(profile) = &self.profile {
+            *path = profile.path.clone();
         }
         if let Some(rtt) = self.rtt {
             // Ways that are longer or shorter than the first stay so by as much.
@@ -114,6 +111,12 @@ impl PathArgs {
             path.rtt = rtt;
             // It was half of the other RTT, or stood in the file for that one.
             path.delay = None;
+        }
+        // After the RTT, over which the mean of a capacity may be taken.
+        match (self.profile.is_some(), self.capacity) {
+            (true, Some(capacity)) => *path = path.scaled_to(capacity),
+            (false, Some(capacity)) => path.capacity = path.capacity.with_nominal(capacity),
+            (_, None) => {}
         }
         path.buffer = self.buffer.or(path.buffer);
         if let Some(ways) = self.ways {

@@ -5,21 +5,24 @@ use flowstart_units::Span;
 
 use flowstart_race::Race;
 
-use super::{Frontier, LoadKind, Work};
+use super::{Cell, Frontier, LoadKind, Work, rough};
 
 /// RTT0 after the horizon that are simulated too, and the handshake.
 const BEYOND_HORIZON_RTTS: u64 = 14;
 /// RTT0 that a transfer takes beyond its ideal time, in the middle of the grid.
 const TRANSFER_RTTS: u64 = 15;
 
-/// Share of the capacity that others take.
-fn share_of(load: LoadKind) -> f64 {
-    match load {
+/// Share of the capacity that others take; what a kind of path brings on the way back counts too.
+fn share_of(cell: &Cell) -> f64 {
+    let load = match cell.load {
         LoadKind::Idle => 0.0,
         LoadKind::Greedy | LoadKind::Bbr | LoadKind::Dctcp => 1.0,
         LoadKind::Udp => 0.2,
         LoadKind::Web => 0.3,
-    }
+    };
+    let datagrams = rough::named(cell.path.name()).map_or(Vec::new(), |rough| rough.datagrams(cell.capacity));
+    let rate: u64 = datagrams.iter().map(|udp| udp.rate.as_bps()).sum();
+    load + rate as f64 / cell.capacity.as_bps().max(1) as f64
 }
 
 impl Work {
@@ -28,7 +31,7 @@ impl Work {
     pub fn packets(&self) -> f64 {
         let race = self.race();
         let rtt = race.base_rtt();
-        let load = share_of(self.cell.load);
+        let load = share_of(&self.cell);
         let packets = |span: Span| span.ratio(race.service());
         let before = race.effective_warm_up() + race.effective_phase() / 2;
         let watched = race.horizon() + rtt * BEYOND_HORIZON_RTTS;
@@ -47,7 +50,7 @@ impl Work {
             + race.effective_phase() / 2
             + race.horizon()
             + race.base_rtt() * BEYOND_HORIZON_RTTS;
-        share_of(self.cell.load) * span.ratio(race.service())
+        share_of(&self.cell) * span.ratio(race.service())
     }
 }
 

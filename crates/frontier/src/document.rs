@@ -8,7 +8,7 @@ use super::journal::csv;
 use super::{Cell, CellScore, FrontierResult, Goal, REFERENCE, Scores, goals, measures};
 
 /// Version of the documents; it changes when a name or a meaning does.
-pub const FRONTIER_SCHEMA_VERSION: u32 = 1;
+pub const FRONTIER_SCHEMA_VERSION: u32 = 2;
 
 /// A result with its scores, ready to be shown.
 #[derive(Clone, Debug)]
@@ -165,6 +165,7 @@ impl<'a> Shown<'a> {
         json!({
             "goal": goal.name,
             "value": number(goal.value),
+            "interval": goal.interval.map(|ends| ends.map(|end| number(Some(end)))),
             "unit": goal.unit,
             "limit": goal.limit,
             "verdict": goal.verdict.name(),

@@ -176,7 +176,7 @@ impl Cell {
         let PathKind::Rough(name) = path else { return None };
         let spec = rough::named(name)?.as_is();
         Some(Self {
-            capacity: spec.capacity.nominal(),
+            capacity: spec.mean_capacity(),
             rtt: spec.rtt,
             buffer: spec.buffer.unwrap_or(Buffer::Bdp(1.0)),
             queue: Some(spec.queue).filter(|queue| *queue != QueueSpec::default()),
@@ -243,7 +243,8 @@ impl Cell {
         match self.path {
             PathKind::Rough(name) => {
                 if let Some(rough) = rough::named(name) {
-                    race.path = if self.as_is { rough.as_is().clone() } else { rough.path(self.capacity) };
+                    let path = || rough.path_over(self.capacity, self.rtt);
+                    race.path = if self.as_is { rough.as_is().clone() } else { path() };
                 }
             }
             _ => race.set_capacity(self.capacity),
@@ -264,6 +265,12 @@ impl Cell {
             }
         }
         self.set_others(&mut race, marks);
+        if let Some(rough) = rough::named(self.path.name()).filter(|_| !self.as_is) {
+            race.others.udp.extend(rough.datagrams(self.capacity));
+        }
+        if self.load == LoadKind::Idle && race.has_others() {
+            race.warm_up = Some(race.base_rtt() * UDP_WARM_UP_RTTS);
+        }
         race.sizes = Self::sizes(&race.reference());
         race
     }
@@ -441,15 +448,9 @@ impl Grid {
             for &rtt in &self.rtts {
                 for &buffer in &self.buffers {
                     for &path in &self.paths {
-                        cells.extend(self.loads.iter().map(|&load| Cell {
-                            capacity,
-                            rtt,
-                            buffer,
-                            queue: None,
-                            path,
-                            load,
-                            as_is: false,
-                        }));
+                        let queue = rough::named(path.name()).and_then(|rough| rough.queue);
+                        let cell = |&load| Cell { capacity, rtt, buffer, queue, path, load, as_is: false };
+                        cells.extend(self.loads.iter().map(cell));
                     }
                 }
             }

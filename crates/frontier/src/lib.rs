@@ -54,7 +54,7 @@ use flowstart_race::{Contestant, Race};
 
 pub use behaviour::behaviour;
 pub use document::{FRONTIER_SCHEMA_VERSION, Shown};
-pub use goals::{Attainment, COMPLETION_RATIO, Goal, IDLE_DELAY_MS, goals};
+pub use goals::{Attainment, Goal, goals};
 pub use grid::{Cell, Grid, LoadKind, PathKind, SIZES};
 pub use journal::{Damage, Journal, JournalError};
 pub use pareto::{front, undominated};

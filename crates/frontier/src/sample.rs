@@ -21,7 +21,7 @@ const FIRST_LOADS: usize = 3;
 /// Between the numbers of draws for those.
 const LATER: u64 = 16;
 /// Queues that mark what DCTCP sends, as they are by default.
-const MARKING: [&str; 3] = ["step_mark", "fq_codel", "dual_pi2"];
+const MARKING: [&str; 4] = ["step_mark", "fq_codel", "dual_pi2", "host_fairness"];
 
 impl Grid {
     /// For every path, capacity and RTT one cell. What is drawn depends on these three alone, so
@@ -29,7 +29,8 @@ impl Grid {
     pub(crate) fn sample(&self, sampled: &Sampled) -> Vec<Cell> {
         let mut cells = Vec::new();
         for &path in &self.paths {
-            let most = rough::named(path.name()).map_or(Rate::UNLIMITED, |rough| rough.most);
+            let rough = rough::named(path.name());
+            let most = rough.map_or(Rate::UNLIMITED, |rough| rough.most);
             for &capacity in self.capacities.iter().filter(|capacity| **capacity <= most) {
                 for &rtt in &self.rtts {
                     let place = path
@@ -51,7 +52,9 @@ impl Grid {
                     };
                     let choice = one(1, self.buffers.len() + sampled.queues.len(), FIRST_QUEUES);
                     let buffer = self.buffers.get(choice).copied().unwrap_or(Buffer::Bdp(1.0));
-                    let queue = choice.checked_sub(self.buffers.len()).and_then(|at| sampled.queues.get(at)).copied();
+                    let drawn = choice.checked_sub(self.buffers.len()).and_then(|at| sampled.queues.get(at)).copied();
+                    // A kind that is a queue has no other.
+                    let queue = rough.and_then(|rough| rough.queue).or(drawn);
                     // Half of the cells have the first load, which is nobody.
                     let load = match (self.loads.split_first(), pick(2, 2)) {
                         (Some((_, others)), 1) if !others.is_empty() => others[one(3, others.len(), FIRST_LOADS)],
@@ -119,6 +122,36 @@ mod tests {
         }
         assert_eq!(Grid { paths: vec![PathKind::Clean], ..all }.left_out(), None);
         assert_eq!(Grid::quick().left_out(), None);
+    }
+
+    /// Numbers that were published for them stay valid.
+    #[test]
+    fn the_cells_of_the_first_kinds_are_what_they_were_before_others_joined() {
+        let first = |half| Grid { paths: PathKind::rough()[..19].to_vec(), ..Grid::rough(half) };
+        assert_eq!(first(Seeds::All).paths.last(), Some(&PathKind::Rough("detour")));
+        let text =
+            |half| first(half).cells().iter().map(|cell| format!("{cell}, {}\n", cell.buffer)).collect::<String>();
+        let hash = |half| crate::digest(&text(half));
+        assert_eq!(first(Seeds::All).cells().len(), 356);
+        assert_eq!([hash(Seeds::Development), hash(Seeds::HeldOut)], ["b01e0e1eb2aa135d", "8ac3f1b22f9216ea"]);
+    }
+
+    #[test]
+    fn a_kind_that_is_a_queue_has_it_in_every_cell_and_says_so() {
+        let cells = Grid::rough(Seeds::All).cells();
+        for kind in ["host_fairness", "host_fairness_busy"] {
+            let of = cells.iter().filter(|cell| cell.path == PathKind::Rough(kind));
+            assert!(of.clone().count() == 20 && of.clone().all(|cell| cell.room() == "host_fairness"), "{kind}");
+            for cell in of {
+                for contestant in ["hystart+cubic", "slow_start+dctcp"] {
+                    let contestant = contestant.parse().unwrap();
+                    assert_eq!(cell.race(&contestant, 1).queue_name(&contestant), "host_fairness");
+                }
+            }
+        }
+        // Where no queue is drawn, too.
+        let smooth = Grid { paths: vec![PathKind::Rough("host_fairness")], ..Grid::quick() };
+        assert!(smooth.cells().iter().all(|cell| cell.room() == "host_fairness"));
     }
 
     #[test]

@@ -334,20 +334,6 @@ fn added_delay_is_the_larger_of_own_and_others_and_one_packets_time_is_none() {
 }
 
 #[test]
-fn goals_are_judged_by_medians_and_name_every_cell_above_the_limit() {
-    let times = |time: f64| (COMPLETION.of(flowstart_units::Bytes::new(100_000)), time);
-    let reference = [times(100.0), (START_OWN_DELAY.at(99), 50.0), (START_LOST.measure(), 7.0)];
-    let scores = scored(&reference, &[times(101.0), (START_OWN_DELAY.at(99), 10.0), (START_LOST.measure(), 0.0)]);
-    let goals = goals(&scores, &scores.contestants[1]);
-    let verdicts: Vec<Attainment> = goals.iter().map(|goal| goal.verdict).collect();
-    // No cell of 20 Mbit/s and more.
-    assert_eq!(verdicts, [Attainment::Missed, Attainment::Reached, Attainment::Unknown, Attainment::Reached]);
-    assert_eq!(goals[0].lost.len(), 2);
-    assert_eq!((goals[0].value, goals[1].value), (Some(1.01), Some(0.2)));
-    assert_eq!((goals[2].cells, goals[3].cells), (0, 2));
-}
-
-#[test]
 fn losses_count_as_means_over_the_seeds_and_everything_else_as_medians() {
     let frontier = small(&[], vec![2, 4, 6]);
     let works = frontier.works();

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use flowstart_congestion::StartConfig;
-use flowstart_congestion::start::oracle::{OracleConfig, OracleStep};
+use flowstart_congestion::start::oracle::{OracleBucket, OracleConfig, OracleStep};
 use flowstart_network::{RateSchedule, Transmitter};
 use flowstart_random::{Purpose as Stream, below};
 use flowstart_simulator::{FlowId, SimulationConfig, Traffic};
@@ -165,16 +165,58 @@ impl Race {
         // Its share of the capacity of every moment.
         let share = self.reference().fair_share.as_bps() as f64 / self.capacity().as_bps().max(1) as f64;
         let step = |at, rate: Rate| OracleStep { at, rate: rate.mul_f64(share) };
-        let (steps, period) = match &schedule {
+        let (mut steps, period) = match &schedule {
             RateSchedule::Constant(rate) => (vec![step(Span::ZERO, *rate)], None),
             RateSchedule::Steps { steps, period } => {
                 (steps.iter().map(|s| step(s.at.since(Time::ZERO), s.rate)).collect(), *period)
             }
         };
-        // What a round trip at the highest rate holds, twice: bunches and handovers make it longer.
-        let flight = schedule.peak().mul_f64(share).bytes_in(self.base_rtt() * 2 + Span::from_millis(20));
+        let buckets = self.buckets(&schedule, share);
+        let medium = &self.path.medium;
+        if medium.shaper.is_some() || medium.wifi.is_some() {
+            // The bucket has the rate; while there are tokens the wire behind a shaper is faster.
+            let line = medium.shaper.and_then(|shaper| shaper.line).unwrap_or(Rate::UNLIMITED);
+            steps = vec![OracleStep { at: Span::ZERO, rate: line }];
+        }
+        // What two round trips hold, at most: bunches and handovers make them longer.
+        let span = self.base_rtt() * 2 + Span::from_millis(20);
+        let fastest = steps.iter().map(|step| step.rate).max().unwrap_or(Rate::ZERO);
+        let passing = buckets.iter().map(|bucket| bucket.depth + bucket.rate.bytes_in(span));
+        let flight = passing.fold(fastest.bytes_in(span), Bytes::min);
         let window = u32::try_from(flight.get() / u64::from(self.packet())).unwrap_or(u32::MAX).clamp(10, 1 << 24);
-        OracleConfig { steps, period, window, overhead: HEADER_BYTES + self.path.overhead }
+        OracleConfig { steps, period, buckets, window, overhead: HEADER_BYTES + self.path.overhead }
+    }
+
+    /// The token buckets on the way of an omniscient start, and on Wi-Fi one that keeps an aggregate
+    /// queued: smaller ones carry less than the capacity.
+    fn buckets(&self, schedule: &RateSchedule, share: f64) -> Vec<OracleBucket> {
+        let (medium, rate) = (&self.path.medium, schedule.peak().mul_f64(share));
+        // What greedy flows and transfers leave of a bucket is not known: room for one packet.
+        let alone = self.others.flow.is_empty() && self.others.arrivals.is_empty();
+        let packet = u64::from(self.packet());
+        let depth = |bytes: Bytes| {
+            let most = if alone { bytes.get() / u64::from(self.flows.max(1)) } else { packet };
+            Bytes::new(most.max(packet))
+        };
+        let mut buckets = Vec::new();
+        if let Some(policer) = &medium.policer {
+            buckets.push(OracleBucket { rate: policer.rate.mul_f64(share), depth: depth(policer.burst) });
+        }
+        if let Some(shaper) = &medium.shaper {
+            buckets.push(OracleBucket { rate, depth: depth(shaper.burst) });
+            buckets.extend(shaper.peak.map(|peak| OracleBucket { rate: peak, depth: shaper.peak_burst }));
+        }
+        if let Some(wifi) = &medium.wifi {
+            let air = wifi.air_rate(schedule.peak()).unwrap_or(rate);
+            let aggregate = wifi.bytes.min(air.bytes_in(wifi.airtime)).get().min(u64::from(wifi.frames) * packet);
+            // Half of the buffer is left for what the air delays.
+            let room = match self.buffer().limits(schedule.peak(), self.path.rtt, packet) {
+                (Some(packets), _) => packets.saturating_mul(packet),
+                (None, bytes) => bytes.unwrap_or(u64::MAX),
+            };
+            buckets.push(OracleBucket { rate, depth: depth(Bytes::new(aggregate.min(room / 2))) });
+        }
+        buckets
     }
 
     /// The queue a contestant meets: the one it names, else the path's if that is more than plain

@@ -14,6 +14,9 @@ pub struct Others {
     pub arrivals: Vec<ArrivalSpec>,
 }
 
+/// The link of a path that newcomers share, as `forward` calls it.
+const BOTTLENECK: &str = "bottleneck";
+
 impl Others {
     /// True if nobody is there.
     #[must_use]
@@ -31,17 +34,19 @@ impl Others {
     /// of these moments to the second. Datagram flows take their rates. Of TCP flows the greedy
     /// ones share; paced ones take their rates, but not more than a share. Whoever begins after the
     /// first moment or ends before the second does not count, nor do transfers and writes of fewer
-    /// bytes than the path carries until then, and arrivals. Zero if datagrams take it all.
+    /// bytes than the path carries until then, arrivals, and who goes the other way (`forward`
+    /// without the bottleneck). Zero if datagrams take it all.
     #[must_use]
     pub fn share(&self, capacity: Rate, newcomers: u64, (from, to): (Span, Span)) -> Rate {
         let stays =
             |start: Span, lasting: Option<Span>| start <= from && lasting.is_none_or(|lasting| start + lasting >= to);
-        let datagrams = self.udp.iter().filter(|udp| stays(udp.start, udp.lasting));
+        let here = |forward: &[String]| forward.is_empty() || forward.iter().any(|link| link == BOTTLENECK);
+        let datagrams = self.udp.iter().filter(|udp| here(&udp.forward) && stays(udp.start, udp.lasting));
         let datagrams = datagrams.map(|udp| udp.rate.as_bps()).fold(0, u64::saturating_add);
         let mut left = capacity.as_bps().saturating_sub(datagrams);
         let mut sharing = newcomers.max(1);
         let mut paced: Vec<u64> = Vec::new();
-        for flow in &self.flow {
+        for flow in self.flow.iter().filter(|flow| here(&flow.forward)) {
             let starts = (0..u64::from(flow.count)).map(|number| flow.start + flow.every * number);
             let there = starts.filter(|start| {
                 let to_send = match (flow.size, flow.writes.is_empty(), &flow.list) {
@@ -82,7 +87,10 @@ mod tests {
     #[test]
     fn only_those_who_are_there_take_their_share() {
         let share = |flows: &str| {
-            let text = format!("duration = \"1 s\"\n[path]\ncapacity = \"20 Mbit/s\"\nrtt = \"40 ms\"\n{flows}");
+            let text = format!(
+                "duration = \"1 s\"\n[path]\ncapacity = \"20 Mbit/s\"\nrtt = \"40 ms\"\n\
+                 reverse_capacity = \"10 Mbit/s\"\n{flows}"
+            );
             let scenario = Scenario::parse("test", &text).unwrap();
             let others = Others { flow: scenario.flow, udp: scenario.udp, arrivals: scenario.arrivals };
             others.share(Rate::from_mbps(20), 1, (Span::from_secs(10), Span::from_secs(20))).as_mbps_f64()
@@ -101,6 +109,10 @@ mod tests {
             ("[[udp]]\nrate = \"15 Mbit/s\"\nlasting = \"1 s\"", 20.0),
             ("[[udp]]\nrate = \"15 Mbit/s\"\nstart = \"11 s\"", 20.0),
             ("[[udp]]\nrate = \"30 Mbit/s\"", 0.0),
+            // On the way back.
+            ("[[udp]]\nrate = \"4 Mbit/s\"\nforward = [\"reverse\"]", 20.0),
+            ("[[udp]]\nrate = \"4 Mbit/s\"\nforward = [\"bottleneck\"]", 16.0),
+            ("[[flow]]\nforward = [\"reverse\"]\nreverse = [\"bottleneck\"]", 20.0),
             // What wants less than a share.
             ("[[flow]]\npaced = { rate = \"1 Mbit/s\", message = \"1 kB\" }", 19.0),
             ("[[flow]]\npaced = { rate = \"15 Mbit/s\", message = \"1 kB\" }", 10.0),

@@ -170,6 +170,40 @@ fn no_transfer_is_faster_than_the_best_one_at_the_capacity_of_its_moments() {
     }
 }
 
+/// The bound is one where tokens decide how much may leave, too.
+#[test]
+fn nobody_is_faster_than_the_oracle_behind_policers_and_shapers() {
+    let path = |medium: &str| {
+        let text = format!("capacity = \"40 Mbit/s\"\nrtt = \"30 ms\"\nmedium = {{ {medium} }}\n");
+        toml::from_str::<PathSpec>(&text).unwrap()
+    };
+    let profile = |name: &str| name.parse::<flowstart_scenario::Profile>().unwrap().path;
+    for path in [
+        path("policer = { rate = \"10 Mbit/s\", burst = \"32 kB\" }"),
+        path("policer = { rate = \"20 Mbit/s\", burst = \"1 MB\" }"),
+        path("shaper = { burst = \"64 kB\" }"),
+        path("shaper = { burst = \"256 kB\", line = \"200 Mbit/s\" }"),
+        path("shaper = { burst = \"1 MB\", peak = \"80 Mbit/s\", line = \"1 Gbit/s\" }"),
+        profile("cable"),
+        profile("fibre"),
+    ] {
+        let names = ["oracle+cubic", "jump_start+cubic", "hystart+cubic", "rapid_start+cubic", "bbr"];
+        let contestants = names.map(|name| name.parse().unwrap()).to_vec();
+        let medium = format!("{:?}", path.medium);
+        let race = Race { contestants, runs: Some(1), ..Race::new(path) };
+        let result = race.run(&RunOptions::default()).unwrap();
+        for size in &race.sizes {
+            let times: Vec<f64> = result
+                .contestants
+                .iter()
+                .filter_map(|contestant| Some(contestant.estimate(COMPLETION.of(*size))?.mean))
+                .collect();
+            let best = times.iter().copied().fold(f64::INFINITY, f64::min);
+            assert!(times.len() == names.len() && times[0] <= best, "{medium}, {size}: {times:?}");
+        }
+    }
+}
+
 /// Vectors worked out by hand against the simulator: an ACK per packet, unpaced, unlimited buffer,
 /// no exit; 2x growth.
 #[test]

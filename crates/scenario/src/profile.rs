@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 
-use flowstart_units::Rate;
+use flowstart_units::{Rate, Span};
 
 use super::error::ScenarioError;
 use super::{PathSpec, RateSpec, Scenario, StepSpec, nearest};
@@ -63,12 +63,33 @@ impl Profile {
         PROFILES.iter().filter_map(|name| name.parse().ok()).collect()
     }
 
-    /// The path with another capacity: everything that goes with it (the steps of a trace, the rate
-    /// of the way back, of policers and of the wires behind shapers) changes in proportion.
+    /// The path with another capacity; see [`PathSpec::scaled_to`].
     #[must_use]
     pub fn with_capacity(&self, capacity: Rate) -> PathSpec {
-        let mut path = self.path.clone();
-        let before = path.capacity.nominal();
+        self.path.scaled_to(capacity)
+    }
+}
+
+/// Round trips over which the mean of a capacity is taken that changes and does not repeat: as long
+/// as races watch newcomers.
+const WATCHED_RTTS: u64 = 40;
+
+impl PathSpec {
+    /// The capacity in the mean: over a period if it repeats, else over the first 40 round trips.
+    /// The largest if nothing passes in that time.
+    #[must_use]
+    pub fn mean_capacity(&self) -> Rate {
+        let mean = self.capacity.mean(Span::ZERO, self.rtt * WATCHED_RTTS);
+        if mean == Rate::ZERO { self.capacity.nominal() } else { mean }
+    }
+
+    /// The path with another [mean capacity](Self::mean_capacity): everything that goes with it (the
+    /// steps of a trace, the rate of the way back, of policers and of the wires behind shapers)
+    /// changes in proportion.
+    #[must_use]
+    pub fn scaled_to(&self, capacity: Rate) -> Self {
+        let mut path = self.clone();
+        let before = path.mean_capacity();
         let scale = |rate: Rate| {
             // Silent seconds stay silent.
             if before.as_bps() == 0 || rate.as_bps() == 0 || rate.is_unlimited() {
@@ -165,22 +186,46 @@ mod tests {
         assert_eq!(path.medium.shaper.unwrap().line, Some(Rate::from_mbps(500)));
     }
 
+    fn own(path: &str) -> Profile {
+        Profile::parse("own.toml", &format!("about = \"own\"\n[path]\n{path}"), FilePath::new(".")).unwrap()
+    }
+
+    fn rates(spec: &RateSpec) -> Vec<f64> {
+        match spec {
+            RateSpec::Steps(steps, _) => steps.iter().map(|step| step.rate.as_mbps_f64()).collect(),
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
-    fn another_capacity_keeps_the_shape_of_one_in_steps() {
-        let text = r#"
-            about = "on and off"
-            [path]
+    fn another_capacity_is_the_mean_of_one_in_steps_and_keeps_its_shape() {
+        let path = own(r#"
             capacity = { period = "1 s", steps = [{ at = "0 s", rate = "10 Mbit/s" }, { at = "600 ms", rate = "0 bit/s" }] }
             rtt = "20 ms"
             reverse_capacity = [{ at = "0 s", rate = "1 Mbit/s" }, { at = "5 s", rate = "2 Mbit/s" }]
-        "#;
-        let path = Profile::parse("own.toml", text, FilePath::new(".")).unwrap().with_capacity(Rate::from_mbps(50));
-        let rates = |spec: &RateSpec| match spec {
-            RateSpec::Steps(steps, _) => steps.iter().map(|step| step.rate.as_mbps_f64()).collect(),
-            other => panic!("{other:?}"),
-        };
-        let (there, back): (Vec<f64>, Vec<f64>) = (rates(&path.capacity), rates(&path.reverse_capacity.unwrap()));
-        assert_eq!((there, back), (vec![50.0, 0.0], vec![5.0, 10.0]));
+        "#);
+        // 6 Mbit/s in the mean.
+        assert_eq!(path.path.mean_capacity(), Rate::from_mbps(6));
+        let path = path.with_capacity(Rate::from_mbps(30));
+        assert_eq!(path.mean_capacity(), Rate::from_mbps(30));
+        assert_eq!(rates(&path.capacity), [50.0, 0.0]);
+        assert_eq!(rates(&path.reverse_capacity.unwrap()), [5.0, 10.0]);
+    }
+
+    #[test]
+    fn what_does_not_repeat_has_the_mean_of_the_first_40_round_trips() {
+        // 0.8 s: half of it each; the last step comes after it.
+        let path = own(r#"
+            capacity = [{ at = "0 s", rate = "10 Mbit/s" }, { at = "400 ms", rate = "30 Mbit/s" }, { at = "2 s", rate = "1 Mbit/s" }]
+            rtt = "20 ms"
+        "#);
+        assert_eq!(rates(&path.with_capacity(Rate::from_mbps(40)).capacity), [20.0, 60.0, 2.0]);
+        // Silent for so long: the largest counts.
+        let silent = own(r#"
+            capacity = [{ at = "0 s", rate = "0 bit/s" }, { at = "2 s", rate = "30 Mbit/s" }, { at = "3 s", rate = "10 Mbit/s" }]
+            rtt = "20 ms"
+        "#);
+        assert_eq!(rates(&silent.with_capacity(Rate::from_mbps(60)).capacity), [0.0, 60.0, 20.0]);
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! An omniscient start, the bound for all others: it knows the rate that is its own at every
-//! moment, and sends at it from the first packet on.
+//! moment and the token buckets on its way, and sends what passes from the first packet on.
 //!
-//! It is no algorithm that anybody could run. In races its rate comes from the path: the capacity
-//! of every moment, shared with the flows that are there. Without such knowledge it is slow start.
+//! It is no algorithm that anybody could run. In races it knows the path: the capacity of every
+//! moment, shared with the flows that are there, policers and shapers. Without such knowledge it is
+//! slow start.
 
 use alloc::vec::Vec;
 
 use flowstart_control::InvalidConfig;
 use flowstart_control::{Ack, AfterAck, Departure, FlowStart, Next, Response, Sent, Signal, Window};
-use flowstart_units::{Rate, Span, Time};
+use flowstart_units::{Bytes, Rate, Span, Time};
 
 use crate::StartConstants;
 
@@ -26,6 +27,20 @@ pub struct OracleStep {
     pub rate: Rate,
 }
 
+/// A token bucket on the way, full at first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(deny_unknown_fields)
+)]
+pub struct OracleBucket {
+    /// Tokens per time, above 0.
+    pub rate: Rate,
+    /// Most tokens: so much may leave at once, above 0. A larger packet passes when it is full.
+    pub depth: Bytes,
+}
+
 /// What an omniscient start knows.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
@@ -39,15 +54,18 @@ pub struct OracleConfig {
     pub steps: Vec<OracleStep>,
     /// After this time the steps begin again; default never.
     pub period: Option<Span>,
+    /// Token buckets that all packets must pass besides; default none, in races those of policers
+    /// and shapers.
+    pub buckets: Vec<OracleBucket>,
     /// Most packets in flight, at least 1; default 1000, in races what the path has room for.
     pub window: u32,
-    /// Bytes beside the payload that the rate counts; default 52 (IPv4, TCP, timestamps).
+    /// Bytes beside the payload that rates and buckets count; default 52 (IPv4, TCP, timestamps).
     pub overhead: u32,
 }
 
 impl Default for OracleConfig {
     fn default() -> Self {
-        Self { steps: Vec::new(), period: None, window: 1000, overhead: 52 }
+        Self { steps: Vec::new(), period: None, buckets: Vec::new(), window: 1000, overhead: 52 }
     }
 }
 
@@ -59,6 +77,8 @@ impl StartConstants for OracleConfig {
             && self.steps.is_sorted_by(|a, b| a.at < b.at)
             && self.period.is_none_or(|period| self.steps.last().is_none_or(|step| step.at < period));
         InvalidConfig::unless(ordered, "steps", "in order of time, the first at 0, all before the period")?;
+        let flow = self.buckets.iter().all(|bucket| bucket.rate.as_bps() > 0 && bucket.depth > Bytes::ZERO);
+        InvalidConfig::unless(flow, "buckets", "of a rate and a depth above 0")?;
         let moves = self.steps.is_empty()
             || match self.period {
                 Some(_) => self.steps.iter().any(|step| step.rate.as_bps() > 0),
@@ -71,11 +91,50 @@ impl StartConstants for OracleConfig {
 /// Repetitions in which a packet may leave; afterwards it is given up as never.
 const MOST_REPETITIONS: u32 = 1000;
 
+/// A token bucket in operation. Times are rounded so that it never sends too much.
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    rate: Rate,
+    /// How long an empty one takes to be full.
+    depth: Span,
+    /// When it will be full again if nothing leaves.
+    full: Time,
+}
+
+impl Bucket {
+    fn new(config: OracleBucket) -> Self {
+        let depth = u64::try_from(work(config.depth.get()) / u128::from(config.rate.as_bps().max(1)));
+        Self { rate: config.rate, depth: Span::from_nanos(depth.unwrap_or(u64::MAX)), full: Time::ZERO }
+    }
+
+    /// How long the tokens for so many bytes take.
+    fn time(&self, bytes: u32) -> Span {
+        let nanos = work(bytes.into()).div_ceil(u128::from(self.rate.as_bps().max(1)));
+        Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    /// When there will be enough for so many bytes.
+    fn ready(&self, bytes: u32) -> Time {
+        let there = self.full + self.time(bytes).min(self.depth);
+        Time::from_nanos(there.as_nanos().saturating_sub(self.depth.as_nanos()))
+    }
+
+    fn take(&mut self, now: Time, bytes: u32) {
+        self.full = self.full.max(now) + self.time(bytes);
+    }
+}
+
+/// Bytes in bits times nanoseconds per second, so that a rate in bit/s times nanoseconds is exact.
+fn work(bytes: u64) -> u128 {
+    u128::from(bytes) * 8 * 1_000_000_000
+}
+
 /// An omniscient start in operation.
 #[derive(Clone, Debug)]
 pub struct Oracle {
     steps: Vec<OracleStep>,
     period: Option<Span>,
+    buckets: Vec<Bucket>,
     window: u32,
     overhead: u32,
     /// When the next packet may leave.
@@ -90,6 +149,7 @@ impl Oracle {
         Self {
             steps: config.steps.clone(),
             period: config.period.filter(|period| !period.is_zero()),
+            buckets: config.buckets.iter().copied().map(Bucket::new).collect(),
             window: config.window.max(1),
             overhead: config.overhead,
             next: Time::ZERO,
@@ -109,7 +169,7 @@ impl Oracle {
             Some(period) => (since - since % period, since % period),
             None => (0, since),
         };
-        let mut work = u128::from(bytes) * 8 * 1_000_000_000;
+        let mut work = work(bytes.into());
         for _ in 0..MOST_REPETITIONS {
             for (number, step) in self.steps.iter().enumerate() {
                 let next = self.steps.get(number + 1).map(|next| next.at).or(self.period);
@@ -157,12 +217,16 @@ impl FlowStart for Oracle {
 
     fn on_sent(&mut self, sent: &Sent) {
         if self.knows() {
-            self.next = self.through(self.next.max(sent.now), sent.bytes.saturating_add(self.overhead));
+            let bytes = sent.bytes.saturating_add(self.overhead);
+            self.next = self.through(self.next.max(sent.now), bytes);
+            self.buckets.iter_mut().for_each(|bucket| bucket.take(sent.now, bytes));
         }
     }
 
-    fn departure(&mut self, now: Time, _next: &Next, _window: &Window) -> Option<Departure> {
-        self.knows().then(|| if self.next <= now { Departure::Now } else { Departure::At(self.next) })
+    fn departure(&mut self, now: Time, next: &Next, _window: &Window) -> Option<Departure> {
+        let bytes = next.bytes.saturating_add(self.overhead);
+        let time = self.buckets.iter().map(|bucket| bucket.ready(bytes)).fold(self.next, Time::max);
+        self.knows().then(|| if time <= now { Departure::Now } else { Departure::At(time) })
     }
 
     fn owns_window(&self) -> bool {
@@ -193,6 +257,27 @@ mod tests {
             start.on_sent(&Sent { bytes: 1448, ..sent(now, number) });
         }
         assert_eq!(left, [0, 10, 20, 30, 55, 60]);
+    }
+
+    #[test]
+    fn what_has_tokens_leaves_at_the_rate_of_the_link_and_the_rest_at_that_of_the_bucket() {
+        // 1500 B: 0.5 ms on the link, 1.5 ms of the bucket's tokens, two of which are there.
+        let buckets = vec![OracleBucket { rate: Rate::from_mbps(8), depth: Bytes::new(3_000) }];
+        let config = OracleConfig { steps: vec![step(0, 24)], buckets, ..OracleConfig::default() };
+        assert_eq!(config.validate(), Ok(()));
+        let mut start = Oracle::new(&config);
+        let (mut now, mut left) = (Time::ZERO, Vec::new());
+        for number in 0..5 {
+            let next = Next { bytes: 1448, ..next(number) };
+            if let Some(Departure::At(time)) = start.departure(now, &next, &Window::new(1000)) {
+                now = time;
+            }
+            left.push(now.as_nanos() / 100_000);
+            start.on_sent(&Sent { bytes: 1448, ..sent(now, number) });
+        }
+        assert_eq!(left, [0, 5, 15, 30, 45]);
+        let empty = OracleBucket { rate: Rate::from_mbps(8), depth: Bytes::ZERO };
+        assert!(OracleConfig { buckets: vec![empty], ..config }.validate().is_err());
     }
 
     #[test]

@@ -78,7 +78,8 @@ fn a_frontier_as_json_is_the_same_with_any_number_of_threads() {
     assert_eq!(one, output(folder.path(), &small_grid(&["--json", "--threads", "3"])));
     let document: serde_json::Value = serde_json::from_str(&one).expect("JSON");
     assert_eq!(document["complete"], true);
-    assert_eq!(document["contestants"][1]["goals"].as_array().map(Vec::len), Some(4));
+    assert_eq!(document["contestants"][1]["goals"].as_array().map(Vec::len), Some(6));
+    assert_eq!(document["contestants"][1]["goals"][0]["verdict"], "undecided", "two cells have no interval");
     assert_eq!(document["parameters"]["seeds"], serde_json::json!([2, 4]));
 }
 

@@ -94,3 +94,18 @@ fn beside_flows_that_answer_no_marks_nobody_starves_behind_marks() {
     let text = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
     assert!(text.contains("drop_tail 1 BDP") && !text.contains("step_mark 1 ms"), "{text}");
 }
+
+#[test]
+fn a_profile_in_steps_has_the_capacity_that_is_asked_for_in_the_mean() {
+    let folder = empty();
+    // 100 ms in each second carry everything, as on recorded links.
+    let text = "about = \"mostly silent\"\n[path]\nrtt = \"20 ms\"\nbuffer = \"100 packets\"\ncapacity = { period = \"1 s\", \
+                steps = [{ at = \"0 s\", rate = \"0 bit/s\" }, { at = \"900 ms\", rate = \"40 Mbit/s\" }] }\n";
+    std::fs::write(folder.path().join("steps.toml"), text).expect("a file");
+    let asked = ["compare", "--profile", "steps.toml", "--capacity", "20Mbit/s", "--rtt", "40ms"];
+    let text = output(folder.path(), &[&asked[..], &["-C", "oracle+cubic", "-n", "30kB", "--json"]].concat());
+    let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(document["parameters"]["fair_share"], "20 Mbit/s");
+    assert_eq!(document["parameters"]["path"]["capacity"]["steps"][1]["rate"], "200 Mbit/s");
+    assert_eq!(document["parameters"]["path"]["rtt"], "40 ms");
+}

@@ -1,6 +1,6 @@
 //! The report of a frontier as one page.
 
-use flowstart_frontier::{COMPLETION_RATIO, CellScore, IDLE_DELAY_MS, Shown, front};
+use flowstart_frontier::{CellScore, Shown, front};
 use flowstart_race::measures::DEFICIT;
 use flowstart_report::{Axis, Color, Figure, Legend, Page, Section, Series};
 
@@ -112,10 +112,10 @@ pub fn fronts(shown: &Shown<'_>, command: &str) -> Vec<Figure> {
     ]
 }
 
-/// Distributions over the cells: completion ratio, added delay, its ratio.
+/// Distributions over the cells: completion time and added delay over the reference's.
 fn shares(shown: &Shown<'_>, command: &str) -> Vec<Figure> {
     let colors = tables::colors(shown);
-    let picture = |title: &str, x: Axis, (limit, what): (f64, &str), value: Value| {
+    let picture = |title: &str, x: Axis, value: Value| {
         let mut figure = Figure::new(title, x, Axis::new("Share of the cells", "%").range(0.0, 100.0));
         figure.legend = Legend::Above;
         figure.command = command.to_owned();
@@ -123,27 +123,24 @@ fn shares(shown: &Shown<'_>, command: &str) -> Vec<Figure> {
             let values = contestant.cells.iter().filter_map(value).collect();
             figure.series.push(Series::steps(&contestant.label, *color, distribution(values)));
         }
-        figure.mark_x(limit, what);
+        figure.mark_x(1.0, "as the reference");
         figure
     };
     vec![
+        picture("Completion time of 100 kB and more over the reference's", Axis::new("Ratio", "").log(), |score| {
+            score.completion_ratio
+        }),
         picture(
-            "Completion time of 100 kB and more over the reference's",
-            Axis::new("Ratio", "").log(),
-            (COMPLETION_RATIO, "as the reference"),
-            |score| score.completion_ratio,
-        ),
-        picture(
-            "Added queueing delay",
-            Axis::new("Added delay, P99", "ms").log(),
-            (IDLE_DELAY_MS, "goal on idle paths"),
-            |score| score.added_delay.map(|delay| delay.max(LEAST_MS)),
+            "Added queueing delay over the reference's",
+            Axis::new("Ratio of the added delays, P99", "").log(),
+            |score| score.delay_ratio.map(|ratio| ratio.max(LEAST_RATIO)),
         ),
     ]
 }
 
 /// What is less than this has no place of its own on a logarithmic axis.
 const LEAST_MS: f64 = 0.01;
+const LEAST_RATIO: f64 = 0.001;
 
 /// The share of values, in percent, up to each of them. Infinite ones count as values but are not
 /// drawn.

@@ -222,6 +222,7 @@ pub fn goals(shown: &Shown<'_>) -> Table {
         Column::key("contestant"),
         Column::text("goal"),
         Column::number("value", ""),
+        Column::text("95 % interval"),
         Column::number("limit", ""),
         Column::text("unit"),
         Column::text("verdict"),
@@ -232,14 +233,17 @@ pub fn goals(shown: &Shown<'_>) -> Table {
     let colors = colors(shown);
     for subject in &shown.subjects {
         for goal in shown.goals(*subject) {
-            let digits = if goal.unit == "packets" { 0 } else { 3 };
+            let packets = goal.unit == "packets";
+            let end = |end: f64| if end.is_infinite() { "infinite".to_owned() } else { format!("{end:.3}") };
+            let interval = goal.interval.map(|[low, high]| Cell::text(format!("{} to {}", end(low), end(high))));
             table.push_colored(
                 colors[*subject],
                 vec![
                     Cell::text(&shown.scores.contestants[*subject].label),
                     Cell::text(goal.name),
-                    number(goal.value, digits),
-                    number(Some(goal.limit), if goal.unit == "packets" { 0 } else { 1 }),
+                    number(goal.value, if packets { 1 } else { 3 }),
+                    interval.unwrap_or(Cell::Missing),
+                    number(Some(goal.limit), if packets { 0 } else { 3 }),
                     Cell::text(goal.unit),
                     Cell::text(goal.verdict.name()),
                     Cell::count(goal.lost.len() as u64),
@@ -388,8 +392,11 @@ pub fn summary(shown: &Shown<'_>) -> Vec<String> {
         .iter()
         .map(|subject| {
             let goals = shown.goals(*subject);
-            let reached = goals.iter().filter(|goal| goal.verdict == Attainment::Reached).count();
-            format!("{} reaches {reached} of {} goals.", shown.scores.contestants[*subject].label, goals.len())
+            let count = |verdict| goals.iter().filter(|goal| goal.verdict == verdict).count();
+            let label = &shown.scores.contestants[*subject].label;
+            let (reached, open) = (count(Attainment::Reached), count(Attainment::Undecided));
+            let open = if open > 0 { format!("; {open} are undecided") } else { String::new() };
+            format!("{label} reaches {reached} of {} goals{open}.", goals.len())
         })
         .collect()
 }
