@@ -214,6 +214,7 @@ impl FlowStart for ChirpingOrHystart {
             self.gave_up = window.cwnd > self.initial.saturating_mul(self.latest_start);
             return self.hystart.on_ack(ack, window);
         }
+        self.hystart.has_passed(ack);
         let after = self.chirping.on_ack(ack, window);
         if after == AfterAck::Continue && self.chirping.gave_up() {
             if self.chirping.schedule().room().is_some() && self.chirping.schedule().is_jittery() {

@@ -109,6 +109,13 @@ impl HystartConfig {
         (delay_min / self.delay_divisor).min(self.max_delay_threshold).max(self.min_delay_threshold)
     }
 
+    /// True if what ends slow start is limited to a smaller share of this RTT than usual. A burst
+    /// that makes that much of a queue by itself may be a small part of what the path holds; where
+    /// it is the usual share it is a good part.
+    fn is_long(&self, rtt: Span) -> bool {
+        rtt / self.delay_divisor > self.max_delay_threshold
+    }
+
     /// What aggregation at the sender may add to a train; zero while no pacing rate is known
     /// (`hystart_ack_delay`).
     fn cushion(&self, rate: Option<Rate>) -> Span {
@@ -225,6 +232,20 @@ impl Hystart {
     /// True if this RTT is one that ends slow start.
     pub(super) fn is_late(&self, rtt: Span) -> bool {
         rtt > self.delay_min + self.config.delay_threshold(self.delay_min)
+    }
+
+    /// An ACK while others are in charge. On a long way round trips are counted from the first one
+    /// on, as if this start were: a round begins with the ACK of the first packet of a burst. RTTs
+    /// of those behind it are longer, by the queue of the burst itself, and by a turn on links that
+    /// serve in turns: nine of them would end the start.
+    pub(super) fn has_passed(&mut self, ack: &Ack) {
+        if !self.config.is_long(ack.min_rtt) {
+            return;
+        }
+        if ack.una > self.round_end {
+            self.begin_round(ack.now, ack.next);
+        }
+        self.round_rtt = ack.rtt.map_or(self.round_rtt, |rtt| rtt.min(self.round_rtt));
     }
 
     /// What ends slow start was found by others.
@@ -448,6 +469,33 @@ mod tests {
                 let rtt = if i == quiet { ms(24) } else { ms(30) };
                 assert_eq!(sample(&mut start, Time::ZERO + ms(100), rtt, 20), None, "sample {i}, quiet {quiet}");
             }
+        }
+    }
+
+    /// Packets leave in bursts of 30, the last 20 of which are later by 24 ms. Others are in charge
+    /// for the first 15 ACKs: a round that begins with the 16th, or the one after it, judges nine
+    /// of the late ones first. On a short way it ends the start, as 16 ms are an eighth of 128.
+    #[test]
+    fn rounds_of_a_long_way_are_those_that_began_under_others() {
+        for (least, ends) in [(ms(600), None), (ms(129), None), (ms(127), Some(ExitReason::DelayIncrease))] {
+            let mut start = Hystart::new(&HystartConfig::default(), false, MSS);
+            start.has_seen(least);
+            let mut window = Window::new(20);
+            let end = (1..=120_u64).find_map(|una| {
+                let (burst, place) = ((una - 1) / 30, (una - 1) % 30);
+                let rtt = if place < 10 { least } else { least + ms(24) };
+                let now = Time::ZERO + least * burst + ms(3) * place;
+                let ack = Ack { now, rtt: Some(rtt), srtt: rtt, min_rtt: least, una, next: una + 29, ..ack(1) };
+                if una <= 15 {
+                    start.has_passed(&ack);
+                    return None;
+                }
+                match start.on_ack(&ack, &mut window) {
+                    AfterAck::Continue => None,
+                    AfterAck::Done(exit) => Some(exit.reason),
+                }
+            });
+            assert_eq!(end, ends, "{least}");
         }
     }
 
