@@ -4,7 +4,8 @@
 //! When HyStart takes over from chirps that said nothing, its window is what it would have been
 //! without them: one more packet for every packet delivered, at most twice what is in flight. From
 //! chirps that were read, but drowned in jitter, it takes over with what is in flight and grows
-//! more slowly. It is also in charge of transfers that are too short for chirps to gain anything.
+//! more slowly. On long ways its rounds are those that it would have had from the first ACK on. It
+//! is also in charge of transfers that are too short for chirps to gain anything.
 
 use flowstart_chirping::{AdaptiveChirping, AdaptiveChirpingConfig};
 use flowstart_control::{
@@ -214,6 +215,7 @@ impl FlowStart for ChirpingOrHystart {
             self.gave_up = window.cwnd > self.initial.saturating_mul(self.latest_start);
             return self.hystart.on_ack(ack, window);
         }
+        self.hystart.has_passed(ack);
         let after = self.chirping.on_ack(ack, window);
         if after == AfterAck::Continue && self.chirping.gave_up() {
             if self.chirping.schedule().room().is_some() && self.chirping.schedule().is_jittery() {
