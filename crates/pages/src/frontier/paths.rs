@@ -20,7 +20,10 @@ struct Quantity {
     digits: u8,
     value: fn(&CellScore) -> Option<f64>,
     interval: fn(&CellScore) -> Option<[f64; 2]>,
-    log: bool,
+    /// What is less than this has no place of its own on the logarithmic axis.
+    least: f64,
+    /// The reference has this value.
+    reference: Option<f64>,
 }
 
 const COMPLETION: Quantity = Quantity {
@@ -30,7 +33,8 @@ const COMPLETION: Quantity = Quantity {
     digits: 2,
     value: |score| score.completion_ratio,
     interval: |score| score.completion_interval,
-    log: true,
+    least: 0.0,
+    reference: Some(1.0),
 };
 const DELAY: Quantity = Quantity {
     title: "Added queueing delay, P99, by path",
@@ -39,7 +43,8 @@ const DELAY: Quantity = Quantity {
     digits: 1,
     value: |score| score.added_delay,
     interval: |score| score.added_delay_interval,
-    log: false,
+    least: 0.1,
+    reference: None,
 };
 
 /// One value of a path.
@@ -101,7 +106,7 @@ fn table(shown: &Shown<'_>, paths: &[String], quantity: Quantity) -> Table {
     }
     table.notes.push(format!(
         "Medians over seeds, with the 95 % interval of the median where a path is one cell and has six seeds or more. {}",
-        if quantity.log { format!("1 is {REFERENCE}.") } else { String::new() }
+        quantity.reference.map_or(String::new(), |one| format!("{one} is {REFERENCE}."))
     ));
     table
 }
@@ -115,30 +120,34 @@ pub fn paths_figures(shown: &Shown<'_>, command: &str) -> Vec<Figure> {
     [COMPLETION, DELAY].map(|quantity| figure(shown, &paths, quantity, command)).to_vec()
 }
 
-fn figure(shown: &Shown<'_>, paths: &[String], quantity: Quantity, command: &str) -> Figure {
-    let y = Axis::new(quantity.axis, quantity.unit);
-    let y = if quantity.log { y.log() } else { y };
+fn figure(results: &Shown<'_>, paths: &[String], quantity: Quantity, command: &str) -> Figure {
+    let shown = |value: f64| value.max(quantity.least);
+    let y = Axis::new(quantity.axis, quantity.unit).log();
     let mut figure = Figure::new(quantity.title, Axis::new("", "").named(paths.to_vec()), y);
     figure.legend = Legend::Above;
     figure.command = command.to_owned();
-    let count = shown.scores.contestants.len() as f64;
-    for ((number, contestant), color) in shown.scores.contestants.iter().enumerate().zip(tables::colors(shown)) {
+    let count = results.scores.contestants.len() as f64;
+    for ((number, contestant), color) in results.scores.contestants.iter().enumerate().zip(tables::colors(results)) {
         let aside = SPREAD * ((number as f64 + 0.5) / count - 0.5);
-        let values = quantity.of(shown, contestant, paths);
+        let values = quantity.of(results, contestant, paths);
         let placed =
             || values.iter().enumerate().filter_map(|(place, value)| Some((place as f64 + aside, value.as_ref()?)));
         // Gaps between the intervals, which are one curve.
         let intervals = placed().filter_map(|(x, value)| Some((x, value.interval?)));
-        let bars: Vec<[f64; 2]> = intervals.flat_map(|(x, [low, high])| [[x, low], [x, high], [x, f64::NAN]]).collect();
+        let bars: Vec<[f64; 2]> =
+            intervals.flat_map(|(x, ends)| [[x, shown(ends[0])], [x, shown(ends[1])], [x, f64::NAN]]).collect();
         if !bars.is_empty() {
             figure.series.push(Series::line(&contestant.label, color, bars));
         }
-        let dots = placed().map(|(x, value)| [x, value.middle]).collect();
+        let dots = placed().map(|(x, value)| [x, shown(value.middle)]).collect();
         figure.series.push(Series::points(&contestant.label, color, dots));
     }
-    if quantity.log {
-        figure.mark_y(1.0, "as the reference");
+    if let Some(one) = quantity.reference {
+        figure.mark_y(one, "as the reference");
     }
     figure.caption = "Medians over the seeds with their 95 % intervals; lower is better.".to_owned();
+    if quantity.least > 0.0 {
+        figure.caption.push_str(&format!(" Less than {} {} is drawn there.", quantity.least, quantity.unit));
+    }
     figure
 }
