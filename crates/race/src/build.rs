@@ -187,8 +187,8 @@ impl Race {
         OracleConfig { steps, period, buckets, window, overhead: HEADER_BYTES + self.path.overhead }
     }
 
-    /// The token buckets on the way of an omniscient start, and on Wi-Fi one that keeps an aggregate
-    /// queued: smaller ones carry less than the capacity.
+    /// The token buckets on the way of an omniscient start, and on Wi-Fi one that keeps an
+    /// aggregate queued: smaller ones carry less than the capacity.
     fn buckets(&self, schedule: &RateSchedule, share: f64) -> Vec<OracleBucket> {
         let (medium, rate) = (&self.path.medium, schedule.peak().mul_f64(share));
         // What greedy flows and transfers leave of a bucket is not known: room for one packet.

@@ -83,8 +83,8 @@ impl PathSpec {
         if mean == Rate::ZERO { self.capacity.nominal() } else { mean }
     }
 
-    /// The path with another [mean capacity](Self::mean_capacity): everything that goes with it (the
-    /// steps of a trace, the rate of the way back, of policers and of the wires behind shapers)
+    /// The path with another [mean capacity](Self::mean_capacity): everything that goes with it
+    /// (the steps of a trace, the rate of the way back, of policers and of the wires behind shapers)
     /// changes in proportion.
     #[must_use]
     pub fn scaled_to(&self, capacity: Rate) -> Self {
