@@ -115,8 +115,8 @@ pub fn rough_names() -> Vec<&'static str> {
 }
 
 /// The path of one of [`rough_names`], at a capacity of one's own or at that of its file. A kind
-/// that makes no sense at such a capacity has the largest at which it does. Datagrams that belong to
-/// a kind are no part of its path.
+/// that makes no sense at such a capacity has the largest at which it does. Datagrams that belong
+/// to a kind are no part of its path.
 #[must_use]
 pub fn rough_path(name: &str, capacity: Option<Rate>) -> Option<PathSpec> {
     let rough = all().iter().find(|rough| rough.name == name)?;

@@ -84,8 +84,8 @@ impl PathSpec {
     }
 
     /// The path with another [mean capacity](Self::mean_capacity): everything that goes with it
-    /// (the steps of a trace, the rate of the way back, of policers and of the wires behind shapers)
-    /// changes in proportion.
+    /// (the steps of a trace, the rate of the way back, of policers and of the wires behind
+    /// shapers) changes in proportion.
     #[must_use]
     pub fn scaled_to(&self, capacity: Rate) -> Self {
         let mut path = self.clone();
