@@ -115,8 +115,8 @@ pub struct DelayTarget {
     full: bool,
     /// The longest queueing delay of this round, in seconds.
     longest: f64,
-    /// The shortest of these in rounds in which a buffer overflowed, in this half of a window and in the one before,
-    /// in seconds: so much fits into the buffer.
+    /// The shortest of these in rounds in which a buffer overflowed, in this half of a window and
+    /// in the one before, in seconds: so much fits into the buffer.
     shallow: [f64; 2],
     /// Whether the rate may be brought down in this round before it is over.
     brake: Brake,
