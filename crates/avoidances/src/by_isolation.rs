@@ -308,7 +308,7 @@ mod tests {
     }
 
     fn assumed() -> ByIsolation<DelayTarget, Cubic> {
-        let (isolated, shared) = (DelayTargetConfig::default(), CubicConfig::default());
+        let (isolated, shared) = (DelayTargetConfig::default().unasked(), CubicConfig::default());
         ByIsolation::assumed(DelayTarget::new(&isolated, 1448), Cubic::new(&shared))
     }
 
@@ -359,6 +359,17 @@ mod tests {
         let noisy = |round: u64, part: u64| Span::from_millis(30 + (round * 7 + part * 5) % 17);
         let rounds = rounds_until_cubic(&mut assumed(), noisy).expect("CUBIC's");
         assert!((8..40).contains(&rounds), "{rounds}");
+    }
+
+    /// HyStart leaves a queue as long as the path: while it goes away RTTs of a round trip differ by
+    /// more than any target.
+    #[test]
+    fn where_nobody_looked_the_end_of_a_long_queue_is_no_noise() {
+        // From 60 ms down to 20 in 8 round trips, each of which has RTTs that differ by 10 ms.
+        let falling = |round: u64, part: u64| {
+            if round < 8 { Span::from_millis(60 - round * 5 + part) } else { Span::from_millis(20) }
+        };
+        assert_eq!(rounds_until_cubic(&mut assumed(), falling), None);
     }
 
     #[test]

@@ -92,7 +92,9 @@ pub struct DelayTargetConfig {
     /// Round trips in a row on a noisy path (or with losses above `loss_threshold` that no queue
     /// announced, less than `noise_rounds` apart) at less than `give_up_share` of what was seen
     /// before, or in which RTTs differ by more than `max_noise` and `turn_packets`, after which
-    /// another avoidance had better go on; default 8, 0 for never.
+    /// another avoidance had better go on; default 8, 0 for never. Twice as many where nobody has
+    /// looked whose queue it is: such a start may leave a long queue, and while that goes away RTTs
+    /// of a round trip differ by much.
     pub give_up_rounds: u32,
     /// Of the most that was delivered in the last `min_rtt_window`, above 0 up to 1; default 0.8.
     pub give_up_share: f64,
@@ -160,6 +162,13 @@ impl Default for DelayTargetConfig {
             trial_factor: 2.0,
             give_up_trials: 2,
         }
+    }
+}
+
+impl DelayTargetConfig {
+    /// The constants for a queue that is taken for one's own unasked.
+    pub(crate) fn unasked(self) -> Self {
+        Self { give_up_rounds: self.give_up_rounds.saturating_mul(2), ..self }
     }
 }
 
