@@ -24,6 +24,7 @@ Examples:
   flowstart benchmark cubic --against bbr,dctcp --on drop_tail,codel,dual_pi2 --markdown
   flowstart benchmark cubic --against reno --runs 5 --curve-epsilon '10 %'
   flowstart benchmark cubic --film frames.txt --film-fps 30
+  flowstart benchmark cubic --profile cable --with 'medium.shaper.burst = \"32 kB\"'
   flowstart benchmark cubic --delays delays.csv
   flowstart benchmark --measured delays.csv
   flowstart benchmark --real cubic,reno,bbr --delays kernel.csv

@@ -22,7 +22,7 @@ use crate::compare::{lay_over, once_each};
 use crate::formats::PARQUET_READER;
 use crate::output::{Done, Failure, prepare_folder, print, print_json, progress, roughly, terminal, write_file};
 use crate::pages;
-use crate::scenario::{load, tell_ignorant};
+use crate::scenario::{load_surroundings, tell_ignorant};
 use crate::session::command_line;
 
 pub(crate) use self::args::BenchmarkArgs;
@@ -190,7 +190,8 @@ fn meant_for_real(args: &BenchmarkArgs, simulated: bool) -> Done {
 fn planned(args: &BenchmarkArgs, found: Option<Rate>) -> Result<Benchmark, Failure> {
     let mut race = match &args.scenario {
         Some(path) => {
-            Race::from_scenario(&load(path)?).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?
+            let scenario = load_surroundings(path)?;
+            Race::from_scenario(&scenario).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?
         }
         None => Race::default(),
     };
@@ -212,7 +213,7 @@ fn planned(args: &BenchmarkArgs, found: Option<Rate>) -> Result<Benchmark, Failu
     if args.is_real() && args.scenario.is_none() {
         real::path(&mut race);
     }
-    lay_over(&mut race, &args.path, &args.background);
+    lay_over(&mut race, &args.path, &args.background)?;
     if let Some(capacity) = found {
         race.set_capacity(capacity);
     }
