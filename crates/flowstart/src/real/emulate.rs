@@ -33,6 +33,9 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Done {
     }
     let formats = formats(args.parquet)?;
     let (scenario, shared) = scenario(args)?;
+    if let Some(line) = scenario.path.as_ref().and_then(flowstart_real::not_real_of_path).filter(|_| !args.self_test) {
+        note(&format!("not as in the simulator: {line}"));
+    }
     become_able()?;
     if args.self_test {
         return self_test(args.json);
@@ -187,10 +190,10 @@ fn has_path_options(args: &EmulateArgs) -> bool {
         || args.path.rtt.is_some()
         || args.path.buffer.is_some()
         || args.path.ways.is_some()
+        || !args.path.with.is_empty()
         || args.queue.is_some()
         || args.loss.is_some()
         || args.jitter.is_some()
-        || !args.path.with.is_empty()
         || args.reverse_capacity.is_some()
         || args.reverse_buffer.is_some()
         || args.reverse_loss.is_some()
