@@ -56,6 +56,36 @@ fn the_capacity_is_the_mean_of_the_time_in_which_newcomers_are_watched() {
     assert_eq!(mbps(&over(again, Race::default())), 20.0);
 }
 
+/// The first contestant's values over a path with this capacity.
+fn values_over(capacity: &str, contestant: &str) -> Vec<(Measure, f64)> {
+    let text = format!("[path]\ncapacity = {capacity}\nrtt = \"20 ms\"\nbuffer = \"80 packets\"\n[[flow]]\n");
+    let path = Scenario::parse("test", &text).unwrap().path.unwrap();
+    let race =
+        Race { contestants: vec![contestant.parse().unwrap()], sizes: vec![Bytes::new(100_000)], ..Race::new(path) };
+    race.run(&RunOptions::default()).unwrap().contestants[0].runs[0].values.clone()
+}
+
+#[test]
+fn steps_that_are_all_the_same_give_what_a_constant_capacity_gives_to_the_last_bit() {
+    let steps = "{ period = \"300 ms\", steps = [{ at = \"0 s\", rate = \"20 Mbit/s\" }, { at = \"70 ms\", rate = \"20 Mbit/s\" }] }";
+    assert_eq!(values_over(steps, "hystart+cubic"), values_over("\"20 Mbit/s\"", "hystart+cubic"));
+}
+
+#[test]
+fn who_sends_at_the_capacity_of_every_moment_is_there_at_once_and_misses_nothing() {
+    let steps = "{ period = \"400 ms\", steps = [{ at = \"0 s\", rate = \"40 Mbit/s\" }, { at = \"100 ms\", rate = \"8 Mbit/s\" }] }";
+    let of = |values: &[(Measure, f64)], measure: Measure| values.iter().find(|(m, _)| *m == measure).unwrap().1;
+    let oracle = values_over(steps, "oracle+cubic");
+    assert!(of(&oracle, measures::TIME_TO.at(90)) < 1.5, "{oracle:?}");
+    assert!(of(&oracle, measures::DEFICIT.measure()) < 0.2, "{oracle:?}");
+    let slow = values_over(steps, "slow_start+cubic");
+    assert!(of(&slow, measures::TIME_TO.at(90)) > 2.0 && of(&slow, measures::DEFICIT.measure()) > 0.5, "{slow:?}");
+    // The window at the exit is set against the round trip before it: 40 or 8 Mbit/s, 16 in the mean.
+    let (window, after) = (of(&slow, measures::EXIT_WINDOW.measure()), of(&slow, measures::EXIT_MS.measure()));
+    let constant = |mbps: f64| mbps * 1e6 / 8.0 * Race::default().path.rtt.as_secs_f64();
+    assert!(window * constant(8.0) > 1500.0 * 10.0 && after > 20.0, "{window}, {after}");
+}
+
 #[test]
 fn every_name_to_complete_is_read_and_there_once() {
     let names = Contestant::names();
