@@ -260,7 +260,8 @@ pub(crate) struct BenchmarkArgs {
     #[command(flatten)]
     pub(crate) page: PageArgs,
     /// Write when every message was handed over and read to this CSV file (or Parquet, if the
-    /// program was built with it), which --measured reads; of several contestants one file each,
+    /// program was built with it), which --measured reads, by the command that is printed then; of
+    /// several contestants one file each,
     /// with their names after this one
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) delays: Option<PathBuf>,

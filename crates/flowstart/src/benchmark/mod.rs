@@ -1,5 +1,6 @@
 //! `flowstart benchmark`: attainable rates.
 
+mod again;
 mod args;
 mod asked;
 mod delays;
@@ -20,7 +21,7 @@ use flowstart_units::{Bytes, Rate};
 
 use crate::compare::{lay_over, once_each};
 use crate::formats::PARQUET_READER;
-use crate::output::{Done, Failure, prepare_folder, print, print_json, progress, roughly, terminal, write_file};
+use crate::output::{Done, Failure, note, prepare_folder, print, print_json, progress, roughly, terminal, write_file};
 use crate::pages;
 use crate::scenario::{load_surroundings, tell_ignorant};
 use crate::session::command_line;
@@ -133,7 +134,13 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
     result.complete &= really.complete;
     result.attained.append(&mut really.attained);
     // What cannot be written is told after what was measured.
-    let messages = args.delays.as_ref().map_or(Ok(()), |file| delays::write(file, &mut result.attained));
+    let messages = args.delays.as_ref().map_or(Ok(()), |file| {
+        let files = delays::write(file, &mut result.attained)?;
+        if !files.is_empty() {
+            note(&format!("read back with: {}", again::command(args, &benchmark, &files)));
+        }
+        Ok(())
+    });
     result.attained.append(&mut from_outside);
     let results: Vec<BenchmarkResult> = std::iter::once(result).chain(others).collect();
     let complete = results.iter().all(|result| result.complete);
