@@ -15,8 +15,8 @@ pub struct Reference {
     pub base_rtt: Span,
     /// H: how long after t = 0 measures look.
     pub horizon: Span,
-    /// The fair share of every moment if the capacity changes, [`Self::fair_share`] its mean; `None`
-    /// if it does not.
+    /// The fair share of every moment if the capacity changes, [`Self::fair_share`] its mean;
+    /// `None` if it does not.
     pub moments: Option<Arc<Moments>>,
 }
 

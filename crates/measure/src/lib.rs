@@ -32,8 +32,8 @@
 //! - C_f, [`Reference::fair_share`]: the max-min fair share of the flow. RTT0,
 //!   [`Reference::base_rtt`]: two-way propagation and the serialization of one packet. B_f = C_f *
 //!   RTT0. H, [`Reference::horizon`]: 40 RTT0 unless stated.
-//! - Of a capacity that changes C_f is the share of each moment ([`Reference::moments`]): what left is
-//!   compared with what could have left in the same time. B_f as a unit is of the mean.
+//! - Of a capacity that changes C_f is the share of each moment ([`Reference::moments`]): what left
+//!   is compared with what could have left in the same time. B_f as a unit is of the mean.
 //! - q(t): how long a packet arriving at t waits until its transmission begins, in seconds.
 //!
 //! A flow that gets nothing for five round trips and then its share: it was idle for five BDPs.

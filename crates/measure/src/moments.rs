@@ -25,9 +25,9 @@ struct Step {
 }
 
 impl Moments {
-    /// Of a rate in steps, in order of time, the first at time 0; after `period` (if any) they start
-    /// again. `share` of it counts. `origin` is t = 0 of the measures. `None` if the rate is always
-    /// the same.
+    /// Of a rate in steps, in order of time, the first at time 0; after `period` (if any) they
+    /// start again. `share` of it counts. `origin` is t = 0 of the measures. `None` if the rate is
+    /// always the same.
     #[must_use]
     pub fn new(steps: &[(Time, Rate)], period: Option<Span>, share: f64, origin: Time) -> Option<Self> {
         let (_, first) = steps.first()?;

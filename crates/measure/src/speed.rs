@@ -22,8 +22,9 @@ fn in_horizon(reference: &Reference, per_rtt: u64) -> u64 {
 /// Bytes from which on something could have passed: less is no time to judge anybody by.
 const SOMETHING: f64 = 1.0;
 
-/// M1, utilisation: U(t) = (egress(t) − egress(t − RTT0)) / (C_f · RTT0), with egress(t < 0) = 0. Of a
-/// capacity that changes the denominator is what C_f carries in that RTT0; 1 if that is nothing.
+/// M1, utilisation: U(t) = (egress(t) − egress(t − RTT0)) / (C_f · RTT0), with egress(t < 0) = 0.
+/// Of a capacity that changes the denominator is what C_f carries in that RTT0; 1 if that is
+/// nothing.
 #[must_use]
 pub fn utilisation(egress: &Cumulative, reference: &Reference, t: Span) -> f64 {
     let possible = reference.possible_before(t);
@@ -220,9 +221,9 @@ mod tests {
         let reference = changing(Time::ZERO + Span::from_millis(100));
         let late = following(&reference, Span::from_millis(50), 1.0);
         assert!(deficit(&late, &reference) < 0.01);
-        // Against the mean he would never be there.
+        // Against the mean he would have missed much.
         let mean = Reference { moments: None, ..reference };
-        assert_eq!(time_to(0.9, &late, &mean), None);
+        assert!(deficit(&late, &mean) > 5.0, "{}", deficit(&late, &mean));
     }
 
     #[test]

@@ -138,8 +138,8 @@ impl Race {
         (self.effective_warm_up() + self.horizon()) / SLICES + Span::from_millis(1)
     }
 
-    /// What the measures are relative to: of a capacity that changes, that of the moments from t = 0
-    /// at `origin` on.
+    /// What the measures are relative to: of a capacity that changes, that of the moments from
+    /// t = 0 at `origin` on.
     fn setting(&self, config: &SimulationConfig, origin: Time) -> Setting {
         Setting {
             reference: Reference { moments: self.moments(config, origin), ..self.reference() },

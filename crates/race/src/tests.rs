@@ -80,10 +80,21 @@ fn who_sends_at_the_capacity_of_every_moment_is_there_at_once_and_misses_nothing
     assert!(of(&oracle, measures::DEFICIT.measure()) < 0.2, "{oracle:?}");
     let slow = values_over(steps, "slow_start+cubic");
     assert!(of(&slow, measures::TIME_TO.at(90)) > 2.0 && of(&slow, measures::DEFICIT.measure()) > 0.5, "{slow:?}");
-    // The window at the exit is set against the round trip before it: 40 or 8 Mbit/s, 16 in the mean.
-    let (window, after) = (of(&slow, measures::EXIT_WINDOW.measure()), of(&slow, measures::EXIT_MS.measure()));
-    let constant = |mbps: f64| mbps * 1e6 / 8.0 * Race::default().path.rtt.as_secs_f64();
-    assert!(window * constant(8.0) > 1500.0 * 10.0 && after > 20.0, "{window}, {after}");
+}
+
+#[test]
+fn the_window_at_the_exit_is_set_against_the_capacity_of_that_moment() {
+    // Ten times less, after the exit: the mean is about half.
+    let steps = "[{ at = \"0 s\", rate = \"40 Mbit/s\" }, { at = \"400 ms\", rate = \"4 Mbit/s\" }]";
+    let of = |capacity: &str| {
+        let values = values_over(capacity, "slow_start+cubic");
+        let one = |measure: Measure| values.iter().find(|(m, _)| *m == measure).unwrap().1;
+        assert!(one(measures::EXIT_MS.measure()) < 400.0, "{values:?}");
+        one(measures::EXIT_WINDOW.measure())
+    };
+    let (changing, constant) = (of(steps), of("\"40 Mbit/s\""));
+    // RTT0 has the transmission of a packet in the mean.
+    assert!((changing / constant - 1.0).abs() < 0.03, "{changing}, {constant}");
 }
 
 #[test]

@@ -56,7 +56,9 @@ impl FromStr for PathPart {
                 Value::Table(mut table) if table.len() == 1 => table.remove(name),
                 _ => None,
             }
-            .ok_or_else(|| format!("{text} is more than one key; write one KEY = VALUE at a time"))?;
+            .ok_or_else(|| {
+                format!("{} is more than one key; write one KEY = VALUE at a time", text.replace('\n', ", "))
+            })?;
         }
         Ok(Self { key, value })
     }

@@ -261,8 +261,7 @@ pub(crate) struct BenchmarkArgs {
     pub(crate) page: PageArgs,
     /// Write when every message was handed over and read to this CSV file (or Parquet, if the
     /// program was built with it), which --measured reads, by the command that is printed then; of
-    /// several contestants one file each,
-    /// with their names after this one
+    /// several contestants one file each, with their names after this one
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) delays: Option<PathBuf>,
     /// Print one JSON document instead of tables; files are written only with --out
