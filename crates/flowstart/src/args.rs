@@ -10,8 +10,10 @@ use clap::{Args, Subcommand};
 
 use flowstart_kernel::Algorithm;
 use flowstart_race::{Background, Contestant, MarkThreshold};
-use flowstart_scenario::{Buffer, PathSpec, Profile, WaySpec};
+use flowstart_scenario::{Buffer, PathPart, PathSpec, Profile, WaySpec};
 use flowstart_units::{Bytes, Rate, Span};
+
+use crate::output::{Failure, note};
 
 pub(crate) use emulate::EmulateArgs;
 pub(crate) use fidelity::FidelityArgs;
@@ -57,6 +59,8 @@ Examples:
   flowstart compare
   flowstart compare -C cubic,hystart++,reno --capacity 1Gbit/s --rtt 50ms --buffer '0.5 BDP'
   flowstart compare -C 'paced_chirping+dctcp@step_mark 1ms' -C 'dctcp@step_mark 1ms' --background '2 dctcp'
+  flowstart compare --profile cable --with 'merged_acks = { within = \"2 ms\", most = 44 }' --with 'jitter = \"2 ms\"'
+  flowstart compare --with 'medium.shaper = { burst = \"32 kB\", line = \"1 Gbit/s\" }' --with 'queue = \"fq_codel\"'
   flowstart compare --json --no-report | jq '.contestants[].label'
 
 A contestant is START+AVOIDANCE@QUEUE, for instance \"paced_chirping+cubic@drop_tail 1 BDP\", or a short
@@ -85,6 +89,10 @@ pub(crate) struct PathArgs {
     /// [default: 1]
     #[arg(long, value_name = "N", value_parser = ways, allow_hyphen_values = true, help_heading = "Path")]
     pub(crate) ways: Option<usize>,
+    /// Set any key of the path as a profile's file would have it, in TOML, such as 'jitter = "2
+    /// ms"' or 'medium.shaper.burst = "32 kB"'; may be repeated, and goes before all other options
+    #[arg(long = "with", value_name = "KEY = VALUE", allow_hyphen_values = true, help_heading = "Path")]
+    pub(crate) with: Vec<PathPart>,
 }
 
 /// A number of ways in parallel.
@@ -97,8 +105,8 @@ fn ways(text: &str) -> Result<usize, String> {
 }
 
 impl PathArgs {
-    /// Lays what was said over a path, with its profile first.
-    pub(crate) fn lay_over(&self, path: &mut PathSpec) {
+    /// Lays what was said over a path: its profile first, single keys last.
+    pub(crate) fn lay_over(&self, path: &mut PathSpec) -> Result<(), Failure> {
         if let Some(profile) = &self.profile {
             *path = profile.path.clone();
         }
@@ -121,6 +129,32 @@ impl PathArgs {
         path.buffer = self.buffer.or(path.buffer);
         if let Some(ways) = self.ways {
             path.ways = vec![WaySpec::default(); ways - 1];
+        }
+        self.set_keys(path)
+    }
+
+    /// Sets the keys of `--with`.
+    pub(crate) fn set_keys(&self, path: &mut PathSpec) -> Result<(), Failure> {
+        *path = path.with(&self.with).map_err(|error| Failure::Usage(format!("--with {error}")))?;
+        Ok(())
+    }
+
+    /// Whether `--with` names this key of the path.
+    pub(crate) fn sets(&self, key: &str) -> bool {
+        self.with.iter().any(|part| part.name() == key)
+    }
+
+    /// Says which options count for nothing, as `--with` says otherwise: of these keys, and of
+    /// those that every path has options for.
+    pub(crate) fn tell_overridden(&self, more: &[(&str, bool)]) {
+        let own = [
+            ("capacity", self.capacity.is_some()),
+            ("rtt", self.rtt.is_some()),
+            ("buffer", self.buffer.is_some()),
+            ("ways", self.ways.is_some()),
+        ];
+        for (key, _) in own.iter().chain(more).filter(|(key, given)| *given && self.sets(key)) {
+            note(&format!("--with {key} counts, and not --{}", key.replace('_', "-")));
         }
     }
 }

@@ -59,11 +59,25 @@ pub(crate) fn tell_ignorant<'a>(starts: impl IntoIterator<Item = &'a StartConfig
 
 /// Reads a scenario file, or the text that the program that this is a part of gave for it.
 pub(crate) fn load(file: &Path) -> Result<Scenario, Failure> {
-    let read = match session::text(file) {
-        Some(text) => Scenario::read(&file.display().to_string(), &text, Path::new("")),
-        None => Scenario::load(file),
+    read(file, Scenario::read)
+}
+
+/// The same of one that may be a path alone, for who brings flows of its own.
+pub(crate) fn load_surroundings(file: &Path) -> Result<Scenario, Failure> {
+    read(file, Scenario::read_surroundings)
+}
+
+fn read(
+    file: &Path,
+    understand: fn(&str, &str, &Path) -> Result<Scenario, ScenarioError>,
+) -> Result<Scenario, Failure> {
+    let name = file.display().to_string();
+    let understood = match session::text(file) {
+        Some(text) => understand(&name, &text, Path::new("")),
+        None => flowstart_scenario::read(file)
+            .and_then(|text| understand(&name, &text, file.parent().unwrap_or(Path::new(".")))),
     };
-    read.map_err(|error| Failure::Usage(describe(&error)))
+    understood.map_err(|error| Failure::Usage(describe(&error)))
 }
 
 /// The error with the place it means.

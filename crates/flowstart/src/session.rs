@@ -66,17 +66,19 @@ pub(crate) fn arguments() -> Option<Vec<OsString>> {
     SESSION.with_borrow(|session| session.as_ref().map(|session| session.arguments.clone()))
 }
 
+/// A word as a shell reads it.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+,=:@%".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
 /// The command as it was typed, fit for typing again.
 pub(crate) fn command_line() -> String {
     let arguments = arguments().unwrap_or_else(|| std::env::args_os().skip(1).collect());
-    let words = arguments.iter().map(|word| {
-        let word = word.to_string_lossy().into_owned();
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+,=:@%".contains(c);
-        match !word.is_empty() && word.chars().all(plain) {
-            true => word,
-            false => format!("'{}'", word.replace('\'', "'\\''")),
-        }
-    });
+    let words = arguments.iter().map(|word| quoted(&word.to_string_lossy()));
     std::iter::once("flowstart".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 

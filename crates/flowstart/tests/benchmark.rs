@@ -258,7 +258,9 @@ fn a_film_of_ones_own_is_bounded_and_bursts_are_on_the_page() {
 fn delays_that_were_written_give_the_same_result_when_they_are_read() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let beside = ["--background", "cubic", "--connections", "0", "--bursts", "0", "--seed", "3", "--json"];
-    let own = text(&run(folder.path(), &with(&[&beside[..], &["--delays", "d.csv"]].concat())).success());
+    let keys = ["--with", "jitter = \"1 ms\"", "--curve-epsilon", "50 %"];
+    let ran = run(folder.path(), &with(&[&beside[..], &["--delays", "d.csv"]].concat())).success();
+    let own = text(&ran);
     let procedure = ["--samples", "20", "--epsilon", "5 %", "--warm-up", "1s", "--overload-after", "2s", "--seed", "3"];
     let read = ["benchmark", "--capacity", "5Mbit/s", "--peers", "0", "--measured", "d.csv", "--json"];
     let again = text(&run(folder.path(), &[&read[..], &procedure[..]].concat()).success());
@@ -268,6 +270,23 @@ fn delays_that_were_written_give_the_same_result_when_they_are_read() {
         ["probes", "attainable_rate", "end", "long_term_rate_bps", "epsilon"].map(|key| result[key].clone())
     };
     assert_eq!(results(&own), results(&again));
+    // The command that is printed does the same, with every option that matters.
+    let read_back = |ran: &assert_cmd::assert::Assert| {
+        let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
+        let command = said.split("read back with: flowstart ").nth(1).and_then(|rest| rest.lines().next());
+        shlex::split(command.unwrap_or_else(|| panic!("{said}"))).expect("words")
+    };
+    for (ran, own) in [(ran, own.clone()), {
+        let arguments = with(&[&keys[..], &["--no-report", "--json", "--seed", "7", "--delays", "k.csv"]].concat());
+        let arguments: Vec<&str> = arguments.into_iter().filter(|word| !["--epsilon", "5 %"].contains(word)).collect();
+        let ran = run(folder.path(), &arguments).success();
+        let own = text(&ran);
+        (ran, own)
+    }] {
+        let words = read_back(&ran);
+        let words: Vec<&str> = words.iter().map(String::as_str).chain(["--json"]).collect();
+        assert_eq!(results(&text(&run(folder.path(), &words).success())), results(&own), "{words:?}");
+    }
     // Nothing is measured that could be written.
     let refused = run(folder.path(), &["benchmark", "--measured", "d.csv", "--delays", "f.csv"]).code(2);
     assert!(text(&refused).is_empty() && !folder.path().join("f.csv").exists());

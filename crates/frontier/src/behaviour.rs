@@ -23,6 +23,7 @@ fn cells() -> [Cell; 5] {
         path,
         load,
         as_is: false,
+        with: &[],
     };
     [
         cell(100, 50, 1.0, PathKind::Clean, LoadKind::Idle),

@@ -92,6 +92,9 @@ impl<'a> Shown<'a> {
         if grid.as_is {
             parameters["profiles_as_they_are"] = json!(true);
         }
+        if !grid.with.is_empty() {
+            parameters["with"] = json!(grid.with.iter().map(ToString::to_string).collect::<Vec<_>>());
+        }
         parameters
     }
 

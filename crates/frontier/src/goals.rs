@@ -282,6 +282,7 @@ mod tests {
             path: PathKind::Clean,
             load: LoadKind::Idle,
             as_is: false,
+            with: &[],
         };
         // Two packets in flight, and three or nine in the buffer.
         assert!(!holds_many(&cell(5, 5, 1.0)) && holds_many(&cell(5, 5, 4.0)) && holds_many(&cell(5, 20, 1.0)));

@@ -9,8 +9,9 @@ use flowstart_units::{Bytes, Rate, Span};
 use flowstart_measure::Reference;
 use flowstart_race::{Acks, Background, Contestant, MarkThreshold, Others, QueueChoice, Race};
 use flowstart_scenario::nearest;
-use flowstart_scenario::{Buffer, JitterSpec, LossSpec, QueueSpec, UdpSpec};
+use flowstart_scenario::{Buffer, JitterSpec, LossSpec, PathPart, QueueSpec, UdpSpec};
 
+use super::with::laid_over;
 use super::{Sampled, Seeds, rough};
 
 /// What is unpleasant about a path.
@@ -168,13 +169,15 @@ pub struct Cell {
     /// Whether everything of a profile's path is as it says, and not capacity, RTT and queue the
     /// cell's own.
     pub as_is: bool,
+    /// Keys of the path that go before all others.
+    pub with: &'static [PathPart],
 }
 
 impl Cell {
     /// The path of a profile as it is. `None` if the path is no profile.
-    fn as_is(path: PathKind, load: LoadKind) -> Option<Self> {
+    fn as_is(path: PathKind, load: LoadKind, with: &'static [PathPart]) -> Option<Self> {
         let PathKind::Rough(name) = path else { return None };
-        let spec = rough::named(name)?.as_is();
+        let spec = laid_over(rough::named(name)?.as_is(), with);
         Some(Self {
             capacity: spec.mean_capacity(),
             rtt: spec.rtt,
@@ -183,6 +186,7 @@ impl Cell {
             path,
             load,
             as_is: true,
+            with,
         })
     }
 
@@ -264,6 +268,7 @@ impl Cell {
                 race.path.jitter = Some(JitterSpec(JitterConfig { spread, reorder: false }));
             }
         }
+        race.path = laid_over(&race.path, self.with);
         self.set_others(&mut race, marks);
         if let Some(rough) = rough::named(self.path.name()).filter(|_| !self.as_is) {
             race.others.udp.extend(rough.datagrams(self.capacity));
@@ -360,6 +365,9 @@ pub struct Grid {
     /// Not every combination, but paths of profiles as they are, with every load: capacities, RTTs
     /// and buffers are those of the profiles.
     pub as_is: bool,
+    /// Keys of the path that every cell has, whatever else it is. As long as the program runs, as
+    /// cells are copied.
+    pub with: &'static [PathPart],
 }
 
 impl Grid {
@@ -374,6 +382,7 @@ impl Grid {
             loads: vec![LoadKind::Idle, LoadKind::Greedy, LoadKind::Udp],
             sampled: None,
             as_is: false,
+            with: &[],
         }
     }
 
@@ -392,6 +401,7 @@ impl Grid {
             loads: vec![LoadKind::Idle, LoadKind::Greedy, LoadKind::Bbr, LoadKind::Web, LoadKind::Dctcp],
             sampled: Some(Sampled { queues: queues.iter().filter_map(|name| name.parse().ok()).collect(), half }),
             as_is: false,
+            with: &[],
         }
     }
 
@@ -406,6 +416,7 @@ impl Grid {
             loads: vec![LoadKind::Idle],
             sampled: None,
             as_is: true,
+            with: &[],
         }
     }
 
@@ -440,7 +451,7 @@ impl Grid {
         let mut cells = Vec::new();
         if self.as_is {
             for &path in &self.paths {
-                cells.extend(self.loads.iter().filter_map(|&load| Cell::as_is(path, load)));
+                cells.extend(self.loads.iter().filter_map(|&load| Cell::as_is(path, load, self.with)));
             }
             return cells;
         }
@@ -449,7 +460,8 @@ impl Grid {
                 for &buffer in &self.buffers {
                     for &path in &self.paths {
                         let queue = rough::named(path.name()).and_then(|rough| rough.queue);
-                        let cell = |&load| Cell { capacity, rtt, buffer, queue, path, load, as_is: false };
+                        let cell =
+                            |&load| Cell { capacity, rtt, buffer, queue, path, load, as_is: false, with: self.with };
                         cells.extend(self.loads.iter().map(cell));
                     }
                 }

@@ -46,6 +46,7 @@ mod rough;
 mod sample;
 mod score;
 mod shard;
+mod with;
 mod works;
 
 use flowstart_congestion::StartConfig;
@@ -243,6 +244,7 @@ impl Frontier {
     /// # Errors
     /// One sentence about the first that cannot.
     pub fn validate(&self) -> Result<(), String> {
+        self.grid.check()?;
         if self.grid.cells().is_empty() {
             let why = self.grid.left_out().map(|words| format!(". {}", words.trim_end_matches('.')));
             return Err(format!("the grid has no cells{}", why.unwrap_or_default()));

@@ -160,6 +160,7 @@ mod tests {
             path: PathKind::Rough(&named(name).unwrap().name),
             load: LoadKind::Idle,
             as_is: false,
+            with: &[],
         }
     }
 

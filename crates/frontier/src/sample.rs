@@ -65,7 +65,7 @@ impl Grid {
                     let step = || sampled.queues.iter().find(|queue| queue.0.name() == "step_mark").copied();
                     let queue = if load == LoadKind::Dctcp && !marks { step().or(queue) } else { queue };
                     if wanted {
-                        cells.push(Cell { capacity, rtt, buffer, queue, path, load, as_is: false });
+                        cells.push(Cell { capacity, rtt, buffer, queue, path, load, as_is: false, with: self.with });
                     }
                 }
             }

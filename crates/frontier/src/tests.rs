@@ -20,6 +20,7 @@ fn small(contestants: &[&str], seeds: Vec<u64>) -> Frontier {
         loads: vec![LoadKind::Idle],
         sampled: None,
         as_is: false,
+        with: &[],
     };
     let contestants = contestants.iter().map(|name| name.parse().expect("a contestant")).collect();
     Frontier::new(grid, contestants, seeds)
@@ -89,6 +90,38 @@ fn a_key_names_the_seed_the_cell_every_constant_and_the_behaviour() {
     assert!(!others.contains(&key));
     let distinct: HashSet<&String> = others.iter().collect();
     assert_eq!(distinct.len(), others.len());
+}
+
+#[test]
+fn keys_of_the_path_that_every_cell_has_are_raced_over_and_are_another_key_and_parameters() {
+    let plain = small(&["paced_chirping+cubic"], vec![2]);
+    let mut with = plain.clone();
+    let part = |text: &str| text.parse::<flowstart_scenario::PathPart>().unwrap();
+    with.grid.with = Box::leak(Box::new([part("merged_acks = { within = \"2 ms\" }")]));
+    assert_eq!(with.validate(), Ok(()));
+    assert!(with.works().iter().all(|work| work.race().path.merged_acks.is_some()));
+    assert_ne!(plain.works()[1].key("a"), with.works()[1].key("a"));
+    let parameters = |frontier: &Frontier| {
+        let result = frontier.run(&RunOptions::default()).unwrap();
+        Shown::new(&result, "paced_chirping").parameters()
+    };
+    assert_eq!(parameters(&with)["with"][0], "merged_acks = { within = \"2 ms\" }");
+    assert!(parameters(&plain).get("with").is_none());
+    // What cells differ in, and what is wrong, is refused.
+    for (text, expected) in [("capacity = \"1 Mbit/s\"", "--capacity"), ("merged = 1", "did you mean `merged_acks`?")] {
+        with.grid.with = Box::leak(Box::new([part(text)]));
+        assert!(with.validate().unwrap_err().contains(expected), "{text}");
+    }
+}
+
+#[test]
+fn profiles_as_they_are_may_have_another_capacity() {
+    let part = "capacity = \"50 Mbit/s\"".parse().unwrap();
+    let grid = Grid { with: Box::leak(Box::new([part])), ..Grid::profiles() };
+    for cell in grid.cells() {
+        let race = cell.race(&"cubic".parse().unwrap(), 1);
+        assert_eq!((cell.capacity, race.capacity()), (Rate::from_mbps(50), Rate::from_mbps(50)), "{cell}");
+    }
 }
 
 #[test]
@@ -386,6 +419,7 @@ fn the_cost_of_a_piece_of_work_is_what_it_simulates_within_a_factor_of_two() {
         path: PathKind::Clean,
         load,
         as_is: false,
+        with: &[],
     };
     for (mbps, load) in [(20, LoadKind::Idle), (20, LoadKind::Greedy), (100, LoadKind::Udp)] {
         let contestant: Contestant = REFERENCE.parse().unwrap();
@@ -400,6 +434,7 @@ fn the_cost_of_a_piece_of_work_is_what_it_simulates_within_a_factor_of_two() {
             loads: vec![work.cell.load],
             sampled: None,
             as_is: false,
+            with: &[],
         };
         let estimate = Frontier::packets(&Frontier::new(grid, Vec::new(), vec![2]).works());
         let ratio = estimate / result.data_packets as f64;

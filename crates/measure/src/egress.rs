@@ -1,9 +1,13 @@
 //! What left the bottleneck, and what it is compared with.
 
+use std::sync::Arc;
+
 use flowstart_units::{Bytes, Rate, Span};
 
+use super::moments::Moments;
+
 /// What the measures of one flow are relative to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Reference {
     /// C_f: the max-min fair share of the flow, counted on the wire.
     pub fair_share: Rate,
@@ -11,6 +15,9 @@ pub struct Reference {
     pub base_rtt: Span,
     /// H: how long after t = 0 measures look.
     pub horizon: Span,
+    /// The fair share of every moment if the capacity changes, [`Self::fair_share`] its mean;
+    /// `None` if it does not.
+    pub moments: Option<Arc<Moments>>,
 }
 
 impl Reference {
@@ -20,13 +27,28 @@ impl Reference {
     /// A reference with the default horizon of 40 RTT0.
     #[must_use]
     pub fn new(fair_share: Rate, base_rtt: Span) -> Self {
-        Self { fair_share, base_rtt, horizon: base_rtt * Self::HORIZON_RTTS }
+        Self { fair_share, base_rtt, horizon: base_rtt * Self::HORIZON_RTTS, moments: None }
     }
 
     /// B_f = C_f * RTT0 in bytes.
     #[must_use]
     pub fn bdp(&self) -> f64 {
         self.fair_share.as_bps() as f64 / 8.0 * self.base_rtt.as_secs_f64()
+    }
+
+    /// What the fair share carries in the RTT0 before `t`, in bytes: B_f, if the capacity does not
+    /// change.
+    #[must_use]
+    pub fn possible_before(&self, t: Span) -> f64 {
+        self.moments.as_ref().map_or_else(|| self.bdp(), |moments| moments.before(t, self.base_rtt))
+    }
+
+    /// What it carries in the horizon, over what its mean does; `None` if the capacity does not
+    /// change.
+    #[must_use]
+    pub fn of_mean(&self) -> Option<f64> {
+        let mean = self.fair_share.as_bps() as f64 / 8.0 * self.horizon.as_secs_f64();
+        self.moments.as_ref().map(|moments| moments.between(Span::ZERO, self.horizon) / mean)
     }
 
     /// H in round trips.

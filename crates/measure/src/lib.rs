@@ -32,6 +32,8 @@
 //! - C_f, [`Reference::fair_share`]: the max-min fair share of the flow. RTT0,
 //!   [`Reference::base_rtt`]: two-way propagation and the serialization of one packet. B_f = C_f *
 //!   RTT0. H, [`Reference::horizon`]: 40 RTT0 unless stated.
+//! - Of a capacity that changes C_f is the share of each moment ([`Reference::moments`]): what left
+//!   is compared with what could have left in the same time. B_f as a unit is of the mean.
 //! - q(t): how long a packet arriving at t waits until its transmission begins, in seconds.
 //!
 //! A flow that gets nothing for five round trips and then its share: it was idle for five BDPs.
@@ -60,6 +62,7 @@ mod delay;
 mod egress;
 mod exit;
 pub mod measures;
+mod moments;
 mod others;
 mod quantity;
 mod recording;
@@ -73,6 +76,7 @@ mod wait;
 pub use delay::{DelaySummary, Overshoot, busy_time, mean_wait, overshoot, quantile};
 pub use egress::{Cumulative, Egress, Reference};
 pub use exit::{Exit, ExitJudgement, Losses};
+pub use moments::Moments;
 pub use others::{convergence, harm, harm_ratio, jain, waits_of};
 pub use quantity::{Bound, Dimension, Measured};
 pub use recording::{

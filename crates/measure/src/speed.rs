@@ -19,10 +19,19 @@ fn in_horizon(reference: &Reference, per_rtt: u64) -> u64 {
     reference.horizon.mul_ratio(per_rtt, reference.base_rtt.as_nanos().max(1)).as_nanos()
 }
 
+/// Bytes from which on something could have passed: less is no time to judge anybody by.
+const SOMETHING: f64 = 1.0;
+
 /// M1, utilisation: U(t) = (egress(t) − egress(t − RTT0)) / (C_f · RTT0), with egress(t < 0) = 0.
+/// Of a capacity that changes the denominator is what C_f carries in that RTT0; 1 if that is
+/// nothing.
 #[must_use]
 pub fn utilisation(egress: &Cumulative, reference: &Reference, t: Span) -> f64 {
-    egress.between(t - reference.base_rtt, t) / reference.bdp()
+    let possible = reference.possible_before(t);
+    if reference.moments.is_some() && possible < SOMETHING {
+        return 1.0;
+    }
+    egress.between(t - reference.base_rtt, t) / possible
 }
 
 /// M2, time to x: the smallest t with U(s) ≥ x for all s in [t, t + 2 RTT0], in RTT0; `None` if it
@@ -35,12 +44,12 @@ pub fn utilisation(egress: &Cumulative, reference: &Reference, t: Span) -> f64 {
 pub fn time_to(x: f64, egress: &Cumulative, reference: &Reference) -> Option<f64> {
     let steps = in_horizon(reference, STEPS_PER_RTT);
     // Bins hold whole bytes: one byte less than the level reaches it.
-    let level = x - 1.0 / reference.bdp();
+    let level = |t: Span| x - 1.0 / reference.possible_before(t);
     let sustained = STEPS_PER_RTT * SUSTAINED_RTTS;
     let at = |step: u64| reference.base_rtt.mul_ratio(step, STEPS_PER_RTT);
     let mut since = 0;
     for step in 0..=steps.saturating_add(sustained) {
-        if utilisation(egress, reference, at(step)) < level {
+        if utilisation(egress, reference, at(step)) < level(at(step)) {
             since = step + 1;
         } else if step - since >= sustained {
             return Some(since as f64 / STEPS_PER_RTT as f64);
@@ -54,16 +63,19 @@ pub fn time_to(x: f64, egress: &Cumulative, reference: &Reference) -> Option<f64
 
 /// M3, start-up deficit: L = (1/B_f) · ∫₀ᴴ max(0, C_f − e(t)) dt, where e is the egress rate
 /// averaged over RTT0/4; in BDP. The primary score of speed: how much less than its fair share the
-/// flow carried.
+/// flow carried. Of a capacity that changes C_f is averaged over the same times, and B_f is of the
+/// mean.
 ///
 /// The same idea as quicly's comparison of starts by the integral of delivered bytes over time, but
 /// measured against the ideal and at the bottleneck.
 #[must_use]
 pub fn deficit(egress: &Cumulative, reference: &Reference) -> f64 {
     let intervals = in_horizon(reference, INTERVALS_PER_RTT);
-    let fair = reference.bdp() / INTERVALS_PER_RTT as f64;
+    let constant = reference.bdp() / INTERVALS_PER_RTT as f64;
+    let fair = |from, to| reference.moments.as_ref().map_or(constant, |moments| moments.between(from, to));
     let at = |interval: u64| reference.base_rtt.mul_ratio(interval, INTERVALS_PER_RTT);
-    let missing: f64 = (0..intervals).map(|i| (fair - egress.between(at(i), at(i + 1))).max(0.0)).sum();
+    let missing: f64 =
+        (0..intervals).map(|i| (fair(at(i), at(i + 1)) - egress.between(at(i), at(i + 1))).max(0.0)).sum();
     missing / reference.bdp()
 }
 
@@ -95,16 +107,19 @@ pub fn overhead(sent: Bytes, delivered: Bytes) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use flowstart_units::Rate;
+    use std::sync::Arc;
+
+    use flowstart_units::{Rate, Time};
 
     use super::*;
+    use crate::Moments;
 
     const PACKET: u64 = 1500;
     const RTT: Span = Span::from_millis(20);
 
     /// B_f = 160 packets.
     fn reference(horizon_rtts: u64) -> Reference {
-        Reference { fair_share: Rate::from_mbps(96), base_rtt: RTT, horizon: RTT * horizon_rtts }
+        Reference { horizon: RTT * horizon_rtts, ..Reference::new(Rate::from_mbps(96), RTT) }
     }
 
     /// One window per round trip, each spread evenly over it; the last one repeats.
@@ -164,6 +179,51 @@ mod tests {
     fn sending_more_than_the_fair_share_does_not_make_up_for_sending_less() {
         let reference = reference(40);
         assert!((deficit(&fluid(&[80, 240, 160], &reference).cumulative(), &reference) - 0.5).abs() < 1e-9);
+    }
+
+    /// 48, nothing, and 144 Mbit/s, in turns of 100, 50 and 50 ms: 60 Mbit/s in the mean.
+    fn changing(origin: Time) -> Reference {
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        let steps = [(at(0), Rate::from_mbps(48)), (at(100), Rate::ZERO), (at(150), Rate::from_mbps(144))];
+        let moments = Moments::new(&steps, Some(Span::from_millis(200)), 1.0, origin);
+        Reference { moments: moments.map(Arc::new), ..Reference::new(Rate::from_mbps(60), RTT) }
+    }
+
+    /// Who takes what there is from a moment on.
+    fn following(reference: &Reference, from: Span, share: f64) -> Cumulative {
+        let mut egress = Egress::new(RTT / 32, reference.horizon + RTT * 3, 1 << 20);
+        let moments = reference.moments.clone().unwrap();
+        let mut carried = 0.0;
+        for ms in 0..900 {
+            let (begin, end) = (Span::from_millis(ms), Span::from_millis(ms + 1));
+            carried += if begin < from { 0.0 } else { moments.between(begin, end) * share };
+            egress.spread(begin, end, carried as u64);
+            carried -= carried.floor();
+        }
+        egress.cumulative()
+    }
+
+    #[test]
+    fn who_takes_what_there_is_at_every_moment_misses_nothing_and_is_there_at_once() {
+        for origin in [0, 70, 130, 333] {
+            let reference = changing(Time::ZERO + Span::from_millis(origin));
+            let all = following(&reference, Span::ZERO, 1.0);
+            let missing = deficit(&all, &reference);
+            assert!(missing < 0.01, "{origin}: {missing}");
+            // U looks back over one RTT0, unless nothing could pass in it.
+            assert!(time_to(0.9, &all, &reference).unwrap() <= 1.0, "{origin}");
+            let half = following(&reference, Span::ZERO, 0.5);
+            let possible = reference.moments.as_ref().unwrap().between(Span::ZERO, reference.horizon);
+            assert!((deficit(&half, &reference) - 0.5 * possible / reference.bdp()).abs() < 0.01, "{origin}");
+            assert!(time_to(0.4, &half, &reference).is_some() && time_to(0.6, &half, &reference).is_none());
+        }
+        // Who comes when the link is silent has lost nothing by then.
+        let reference = changing(Time::ZERO + Span::from_millis(100));
+        let late = following(&reference, Span::from_millis(50), 1.0);
+        assert!(deficit(&late, &reference) < 0.01);
+        // Against the mean he would have missed much.
+        let mean = Reference { moments: None, ..reference };
+        assert!(deficit(&late, &mean) > 5.0, "{}", deficit(&late, &mean));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! From a race to scenarios and simulations.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use flowstart_congestion::StartConfig;
 use flowstart_congestion::start::oracle::{OracleBucket, OracleConfig, OracleStep};
@@ -10,7 +11,7 @@ use flowstart_simulator::{FlowId, SimulationConfig, Traffic};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::{Background, Contestant, HEADER_BYTES, MSS, Race, RaceError};
-use flowstart_measure::{Asked, LinkAsked, Origin, ideal_completion, wire_bytes};
+use flowstart_measure::{Asked, LinkAsked, Moments, Origin, ideal_completion, wire_bytes};
 use flowstart_scenario::{FlowSpec, OffloadKind, OutputSpec, QueueSpec, ReceiveWindowKind, Scenario};
 
 /// How many RTT0 past the horizon are simulated and recorded: the utilisation after the exit is
@@ -163,7 +164,7 @@ impl Race {
             return config.clone();
         };
         // Its share of the capacity of every moment.
-        let share = self.reference().fair_share.as_bps() as f64 / self.capacity().as_bps().max(1) as f64;
+        let share = self.share();
         let step = |at, rate: Rate| OracleStep { at, rate: rate.mul_f64(share) };
         let (mut steps, period) = match &schedule {
             RateSchedule::Constant(rate) => (vec![step(Span::ZERO, *rate)], None),
@@ -277,6 +278,18 @@ impl Race {
             left -= u64::from(part);
         }
         self.base_rtt() / 2 + done.since(at)
+    }
+
+    /// The newcomer's share of the capacity.
+    fn share(&self) -> f64 {
+        self.reference().fair_share.as_bps() as f64 / self.capacity().as_bps().max(1) as f64
+    }
+
+    /// Its share of the capacity of every moment, if that changes; `origin` is t = 0.
+    pub(crate) fn moments(&self, simulation: &SimulationConfig, origin: Time) -> Option<Arc<Moments>> {
+        let RateSchedule::Steps { steps, period } = &simulation.links.first()?.rate else { return None };
+        let steps: Vec<(Time, Rate)> = steps.iter().map(|step| (step.at, step.rate)).collect();
+        Moments::new(&steps, *period, self.share(), origin).map(Arc::new)
     }
 
     /// The numbers of the second connections of `newcomers` flows of a contestant: they stand

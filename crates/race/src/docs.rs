@@ -10,8 +10,11 @@ pub fn measures_page() -> String {
     let mut page = format!(
         "{GENERATED}\n# Measures of a race\n\nColumns of `summary.csv` and `runs.csv` and keys of `result.json` that `flowstart compare` writes. \
          t = 0 is when the first data bit of the (first) new flow reaches the bottleneck's queue; RTT0 is propagation both ways plus the \
-         transmission of one packet; C_f is the flow's fair share of the capacity; the horizon is 40 RTT0 unless given. With several newcomers the \
-         value is their mean.\n\n| name | heading | unit | meaning |\n|---|---|---|---|\n"
+         transmission of one packet; C_f is the flow's fair share of the capacity, B_f = C_f RTT0; the horizon is 40 RTT0 unless given. With several newcomers the \
+         value is their mean.\n\n\
+         Of a capacity that changes C_f is the share of each moment: what left is set against what the share could have carried in the same time \
+         (M2, M3, M10 and U min; where nothing could pass U is 1), E and window / BDP take B_f from the RTT0 before the exit (a packet at least), \
+         M9 the capacity of the horizon, M7 that from the first data on. RTT0, and BDP as a unit, are of the mean.\n\n| name | heading | unit | meaning |\n|---|---|---|---|\n"
     );
     let sizes = [Bytes::new(100_000)];
     for measure in Measure::all(&sizes, true) {

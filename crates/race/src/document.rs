@@ -5,6 +5,7 @@ use serde_json::{Map, Value as Json, json};
 use super::record::exit_name;
 use super::{ContestantResult, Measure, Purpose, Race, RaceResult, RunRecord};
 use flowstart_measure::{Estimate, bootstrap_median};
+use flowstart_scenario::RateSpec;
 
 /// Version of the documents; it changes when a name or a meaning does.
 pub const RACE_SCHEMA_VERSION: u32 = 1;
@@ -51,6 +52,10 @@ impl Race {
             ("fair_share", json!(self.reference().fair_share)),
             ("contestants", Json::Array(contestants)),
         ]);
+        if !matches!(self.path.capacity, RateSpec::Constant(_)) {
+            // What was measured against the mean has other numbers.
+            parameters["measured_against"] = json!("the capacity of each moment");
+        }
         if self.real {
             parameters["real"] = json!(true);
         }

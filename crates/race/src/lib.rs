@@ -283,10 +283,10 @@ impl Race {
     }
 
     /// What a newcomer's measures are relative to: an [equal share](Others::share) of what the
-    /// others leave.
+    /// others leave; of a capacity that changes, in the mean.
     #[must_use]
     pub fn reference(&self) -> Reference {
-        Reference { fair_share: self.fair_share(), base_rtt: self.base_rtt(), horizon: self.horizon() }
+        Reference { horizon: self.horizon(), ..Reference::new(self.fair_share(), self.base_rtt()) }
     }
 
     fn fair_share(&self) -> Rate {

@@ -8,7 +8,8 @@ use super::build::Purpose;
 use super::stage::Runner;
 use super::{Contestant, Measure, Race, Series};
 use flowstart_measure::measures::{Setting, StartRun, TransferRun};
-use flowstart_measure::{Asked, Newcomers, Origin, Recording, TransferWaits};
+use flowstart_measure::{Asked, Newcomers, Origin, Recording, Reference, TransferWaits};
+use flowstart_simulator::SimulationConfig;
 
 /// What a job brings.
 #[derive(Default)]
@@ -101,7 +102,7 @@ impl Race {
             None
         };
         let without = without.as_ref().map(|baseline| &baseline.recording);
-        let measured = StartRun::new(self.setting(), origin, &outcome, &recording, without);
+        let measured = StartRun::new(self.setting(&config, origin), origin, &outcome, &recording, without);
         result.exits =
             measured.newcomers().iter().map(|newcomer| newcomer.flow.start_exit.map(|exit| exit.reason)).collect();
         let values = self.measures().into_iter().map(|measure| (measure, measure.of_start(&measured)));
@@ -137,10 +138,11 @@ impl Race {
         (self.effective_warm_up() + self.horizon()) / SLICES + Span::from_millis(1)
     }
 
-    /// What the measures are relative to.
-    fn setting(&self) -> Setting {
+    /// What the measures are relative to: of a capacity that changes, that of the moments from
+    /// t = 0 at `origin` on.
+    fn setting(&self, config: &SimulationConfig, origin: Time) -> Setting {
         Setting {
-            reference: self.reference(),
+            reference: Reference { moments: self.moments(config, origin), ..self.reference() },
             capacity: self.capacity(),
             packet: self.packet(),
             service: self.service(),

@@ -2,7 +2,7 @@
 
 use flowstart_emulator::traffic;
 use flowstart_race::Contestant;
-use flowstart_scenario::{Compiled, Scenario};
+use flowstart_scenario::{Compiled, PathSpec, Scenario};
 
 use super::Error;
 
@@ -91,6 +91,14 @@ pub(super) fn other_start(algorithm: &str) -> Option<String> {
     Some(format!("{algorithm}: the kernel's {avoidance} begins with {own}{remedy}"))
 }
 
+/// What of a path has no effect where receivers are this machine's, in words; `None` if all of it
+/// has.
+#[must_use]
+pub fn not_real_of_path(path: &PathSpec) -> Option<String> {
+    let why = "the receivers are this machine's, and merge what its own receive offload (GRO) merges";
+    path.merged_acks.map(|_| format!("path.merged_acks: {why}"))
+}
+
 /// What a scenario asks for that the kernel does not do, in words; the rest is done.
 #[must_use]
 pub fn not_real(scenario: &Scenario, compiled: &Compiled) -> Vec<String> {
@@ -128,6 +136,7 @@ pub fn not_real(scenario: &Scenario, compiled: &Compiled) -> Vec<String> {
             say("flow_start, avoidance", "constants are the kernel's");
         }
     }
+    list.extend(scenario.path.as_ref().and_then(not_real_of_path));
     let known = traffic::congestion_controls();
     for label in compiled.groups.iter().filter(|label| label.kernel.is_none()) {
         let start = label.algorithm.rsplit_once('+').map_or("", |(start, _)| start);
@@ -209,6 +218,21 @@ mod tests {
         let ends = |control: &&str| has_hystart(control);
         assert!(["cubic", "fs_chirp", "fs_quick_start"].iter().all(ends));
         assert!(!["bbr", "reno", "dctcp", "fs_dctcp", "fs_scalable", "fs_reno"].iter().any(ends));
+    }
+
+    /// They were merged in the simulator, and nobody was told that they are not here.
+    #[test]
+    fn acks_that_a_path_merges_are_said_to_be_merged_by_the_machine() {
+        let lines = |path: &str| {
+            let text = format!(
+                "[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\n{path}[[flow]]\nalgorithm = \"hystart+cubic\"\n"
+            );
+            let scenario = Scenario::parse("test", &text).unwrap();
+            not_real(&scenario, &scenario.simulation(0).unwrap())
+        };
+        let said = lines("merged_acks = { within = \"2 ms\" }\n");
+        assert!(said.iter().any(|line| line.starts_with("path.merged_acks: ")), "{said:?}");
+        assert!(!lines("").iter().any(|line| line.contains("merged_acks")));
     }
 
     #[test]

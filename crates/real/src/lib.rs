@@ -40,7 +40,7 @@ mod watch;
 
 pub use benchmark::{RealBenchmark, Stack, at_once, benchmark, check as check_benchmark, control_named, longest};
 pub use commanded::Program;
-pub use controls::not_real;
+pub use controls::{not_real, not_real_of_path};
 pub use emulate::{Emulated, emulate};
 pub use error::Error;
 pub use programs::{Ended, How, Programs};

@@ -46,6 +46,24 @@ impl Place {
     }
 }
 
+/// What the TOML reader says, in one line, and which key was meant.
+pub(super) fn in_words(error: &toml::de::Error) -> String {
+    // serde lists what it expected between back quotes; the nearest of those is what was meant.
+    let mut message = error.message().trim().replace('\n', "; ");
+    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    if let [wrong, known @ ..] = quoted.as_slice()
+        && message.starts_with("unknown")
+        && let Some(meant) = nearest(wrong, known.iter().copied())
+    {
+        message = format!("{message}; did you mean `{meant}`?");
+    }
+    // The name of a type of ours says nothing to who writes a file.
+    if let Some((found, _)) = message.split_once(", expected struct ") {
+        message = format!("{found}, expected a table of keys: {{ key = value, ... }}");
+    }
+    message
+}
+
 impl ScenarioError {
     /// An error without a place in the text, for instance a file that cannot be read.
     #[must_use]
@@ -56,20 +74,8 @@ impl ScenarioError {
     /// What the TOML reader says about `text`, with the place in `file`.
     #[must_use]
     pub fn from_toml(file: &str, text: &str, error: &toml::de::Error) -> Self {
-        // serde lists what it expected between back quotes; the nearest of those is what was meant.
-        let mut message = error.message().trim().replace('\n', "; ");
-        let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
-        if let [wrong, known @ ..] = quoted.as_slice()
-            && message.starts_with("unknown")
-            && let Some(meant) = nearest(wrong, known.iter().copied())
-        {
-            message = format!("{message}; did you mean `{meant}`?");
-        }
-        // The name of a type of ours says nothing to who writes a file.
-        if let Some((found, _)) = message.split_once(", expected struct ") {
-            message = format!("{found}, expected a table of keys: {{ key = value, ... }}");
-        }
-        Self { file: file.to_owned(), place: error.span().map(|span| Place::new(text, span)), message }
+        let place = error.span().map(|span| Place::new(text, span));
+        Self { file: file.to_owned(), place, message: in_words(error) }
     }
 
     /// Line of the place, counted from 1.

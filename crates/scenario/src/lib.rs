@@ -33,6 +33,7 @@ mod files;
 mod flow;
 mod load;
 mod memory;
+mod part;
 mod path;
 mod profile;
 mod quick_start;
@@ -61,6 +62,7 @@ pub use fading::FadingSpec;
 pub use files::{parse_flow_list, read};
 pub use flow::{ArrivalSpec, FlowSpec, OffloadKind, PacedSpec, ReceiveWindowKind, SpacingSpec, UdpSpec, WriteSpec};
 pub use load::Load;
+pub use part::PathPart;
 pub use path::{LinkSpec, MergedAcks, PathSpec};
 pub use profile::{PROFILES, Profile};
 pub use quick_start::{AdmissionSpec, MiddleboxSpec, QuickStartSpec, TunnelSpec};
@@ -181,10 +183,38 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::load`].
     pub fn read(name: &str, text: &str, folder: &FilePath) -> Result<Self, ScenarioError> {
+        let scenario = Self::resolved(name, text, folder)?;
+        scenario.check().map_err(|problem| problem.locate(name, text))?;
+        Ok(scenario)
+    }
+
+    /// As [`Scenario::read`] for who brings flows of its own: a file with a path and nobody who
+    /// sends is right, too.
+    ///
+    /// # Errors
+    /// As [`Scenario::load`].
+    pub fn read_surroundings(name: &str, text: &str, folder: &FilePath) -> Result<Self, ScenarioError> {
+        let mut scenario = Self::resolved(name, text, folder)?;
+        let nobody = scenario.flow.is_empty()
+            && scenario.udp.is_empty()
+            && scenario.arrivals.is_empty()
+            && scenario.web.is_empty();
+        if nobody && scenario.path.is_some() {
+            // Somebody for whom the path is checked.
+            scenario.flow = Self::parse("path", profile::SCENARIO)?.flow;
+        }
+        scenario.check().map_err(|problem| problem.locate(name, text))?;
+        if nobody {
+            scenario.flow.clear();
+        }
+        Ok(scenario)
+    }
+
+    /// What the text says, with the files it names and what follows from nothing being said.
+    fn resolved(name: &str, text: &str, folder: &FilePath) -> Result<Self, ScenarioError> {
         let mut scenario = Self::understand(name, text)?;
         scenario.resolve(folder)?;
         scenario.settle();
-        scenario.check().map_err(|problem| problem.locate(name, text))?;
         Ok(scenario)
     }
 

@@ -44,7 +44,7 @@ struct ProfileFile {
 }
 
 /// A flow that makes a scenario of a path.
-const SCENARIO: &str = "[path]\ncapacity = \"1 Mbit/s\"\nrtt = \"1 ms\"\n[[flow]]\n";
+pub(super) const SCENARIO: &str = "[path]\ncapacity = \"1 Mbit/s\"\nrtt = \"1 ms\"\n[[flow]]\n";
 
 impl Profile {
     /// Reads a profile; the files it names are read relative to `folder`.

@@ -23,6 +23,7 @@ Examples:
   flowstart emulate --capacity 20Mbit/s --reverse-capacity 100Mbit/s -- bash
   flowstart emulate --queue 'step_mark 1ms' --server 'iperf3 -s' -- iperf3 -c server
   flowstart emulate --loss 0.5% --pcap captures
+  flowstart emulate --profile wifi --with 'reverse_capacity = \"5 Mbit/s\"' -- ping -c 5 server
   flowstart emulate --self-test
   flowstart emulate --clean
 
@@ -34,7 +35,7 @@ were later than --fidelity allows.";
 /// What a self-test does not heed: its links are always the same, and its result is a table or,
 /// with
 /// `--json`, a document.
-const NOT_OF_SELF_TEST: [&str; 28] = [
+const NOT_OF_SELF_TEST: [&str; 29] = [
     "command",
     "server",
     "ready_within",
@@ -47,6 +48,7 @@ const NOT_OF_SELF_TEST: [&str; 28] = [
     "rtt",
     "buffer",
     "ways",
+    "with",
     "trace",
     "queue",
     "loss",

@@ -24,6 +24,7 @@ Examples:
   flowstart benchmark cubic --against bbr,dctcp --on drop_tail,codel,dual_pi2 --markdown
   flowstart benchmark cubic --against reno --runs 5 --curve-epsilon '10 %'
   flowstart benchmark cubic --film frames.txt --film-fps 30
+  flowstart benchmark cubic --profile cable --with 'medium.shaper.burst = \"32 kB\"'
   flowstart benchmark cubic --delays delays.csv
   flowstart benchmark --measured delays.csv
   flowstart benchmark --real cubic,reno,bbr --delays kernel.csv
@@ -259,8 +260,8 @@ pub(crate) struct BenchmarkArgs {
     #[command(flatten)]
     pub(crate) page: PageArgs,
     /// Write when every message was handed over and read to this CSV file (or Parquet, if the
-    /// program was built with it), which --measured reads; of several contestants one file each,
-    /// with their names after this one
+    /// program was built with it), which --measured reads, by the command that is printed then; of
+    /// several contestants one file each, with their names after this one
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) delays: Option<PathBuf>,
     /// Print one JSON document instead of tables; files are written only with --out

@@ -20,6 +20,7 @@ pub(super) fn meant_for_path(args: &BenchmarkArgs) -> Done {
         ("--buffer", path.buffer.is_some()),
         ("--mark", args.path.mark.is_some()),
         ("--ways", path.ways.is_some()),
+        ("--with", !path.with.is_empty()),
         ("--peers", some(args.peers)),
         ("--background", !args.background.is_empty()),
         ("--bursts", some(args.bursts)),

@@ -26,9 +26,10 @@ pub(super) fn prepare(file: &Path) -> Done {
     prepare_file(file)
 }
 
-/// Writes the messages of every contestant, and forgets them.
-pub(super) fn write(file: &Path, attained: &mut [Attained]) -> Done {
+/// Writes the messages of every contestant, and forgets them. Gives the files.
+pub(super) fn write(file: &Path, attained: &mut [Attained]) -> Result<Vec<PathBuf>, Failure> {
     let alone = attained.len() == 1;
+    let mut files = Vec::new();
     for one in attained {
         let path = if alone { file.to_owned() } else { named(file, &one.label) };
         let trains = std::mem::take(&mut one.messages);
@@ -43,8 +44,9 @@ pub(super) fn write(file: &Path, attained: &mut [Attained]) -> Done {
             None => write_csv(BufWriter::new(out), records(), ends),
         });
         written.map_err(|error| Failure::file("write", &path, &error))?;
+        files.push(path);
     }
-    Ok(())
+    Ok(files)
 }
 
 /// The file of one contestant: its name before the ending, without what file names do not have.
@@ -54,7 +56,21 @@ fn named(file: &Path, label: &str) -> PathBuf {
     file.with_file_name(format!("{stem}-{}.{ending}", plain_name(label)))
 }
 
-/// A label without what file names do not have.
+/// A label without what file names do not have: "cubic (kernel)" is "cubic_kernel".
 pub(super) fn plain_name(label: &str) -> String {
-    label.chars().map(|c| if c.is_alphanumeric() || "+-_@.".contains(c) { c } else { '_' }).collect()
+    let parts = label.split(|c: char| !(c.is_alphanumeric() || "+-_@.".contains(c)));
+    parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// "real-fs_chirp__kernel_.csv" it was.
+    #[test]
+    fn names_of_files_are_words_with_one_stroke_between_them() {
+        let of = |label| named(Path::new("out/real.csv"), label).display().to_string();
+        assert_eq!(of("fs_chirp (kernel)"), "out/real-fs_chirp_kernel.csv");
+        assert_eq!(of("reno@drop_tail 0.5 BDP"), "out/real-reno@drop_tail_0.5_BDP.csv");
+    }
 }

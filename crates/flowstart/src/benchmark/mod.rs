@@ -1,5 +1,6 @@
 //! `flowstart benchmark`: attainable rates.
 
+mod again;
 mod args;
 mod asked;
 mod delays;
@@ -20,9 +21,9 @@ use flowstart_units::{Bytes, Rate};
 
 use crate::compare::{lay_over, once_each};
 use crate::formats::PARQUET_READER;
-use crate::output::{Done, Failure, prepare_folder, print, print_json, progress, roughly, terminal, write_file};
+use crate::output::{Done, Failure, note, prepare_folder, print, print_json, progress, roughly, terminal, write_file};
 use crate::pages;
-use crate::scenario::{load, tell_ignorant};
+use crate::scenario::{load_surroundings, tell_ignorant};
 use crate::session::command_line;
 
 pub(crate) use self::args::BenchmarkArgs;
@@ -133,7 +134,13 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
     result.complete &= really.complete;
     result.attained.append(&mut really.attained);
     // What cannot be written is told after what was measured.
-    let messages = args.delays.as_ref().map_or(Ok(()), |file| delays::write(file, &mut result.attained));
+    let messages = args.delays.as_ref().map_or(Ok(()), |file| {
+        let files = delays::write(file, &mut result.attained)?;
+        if !files.is_empty() {
+            note(&format!("read back with: {}", again::command(args, &benchmark, &files)));
+        }
+        Ok(())
+    });
     result.attained.append(&mut from_outside);
     let results: Vec<BenchmarkResult> = std::iter::once(result).chain(others).collect();
     let complete = results.iter().all(|result| result.complete);
@@ -190,7 +197,8 @@ fn meant_for_real(args: &BenchmarkArgs, simulated: bool) -> Done {
 fn planned(args: &BenchmarkArgs, found: Option<Rate>) -> Result<Benchmark, Failure> {
     let mut race = match &args.scenario {
         Some(path) => {
-            Race::from_scenario(&load(path)?).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?
+            let scenario = load_surroundings(path)?;
+            Race::from_scenario(&scenario).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?
         }
         None => Race::default(),
     };
@@ -212,7 +220,7 @@ fn planned(args: &BenchmarkArgs, found: Option<Rate>) -> Result<Benchmark, Failu
     if args.is_real() && args.scenario.is_none() {
         real::path(&mut race);
     }
-    lay_over(&mut race, &args.path, &args.background);
+    lay_over(&mut race, &args.path, &args.background)?;
     if let Some(capacity) = found {
         race.set_capacity(capacity);
     }

@@ -104,6 +104,9 @@ pub(super) fn measure(
     flowstart_real::check_benchmark(benchmark, &stacks)?;
     let finished = folder.map(|folder| Finished::open(folder, benchmark, args.resume)).transpose()?;
     let finished = finished.as_ref().map(|finished| finished as &dyn Kept);
+    if let Some(line) = flowstart_real::not_real_of_path(&benchmark.race.path) {
+        note(&format!("not as in the simulator: {line}"));
+    }
     // Before threads are started.
     become_able()?;
     let cancel = interrupt::listen();

@@ -14,7 +14,7 @@ use crate::output::{
     write_file,
 };
 use crate::pages;
-use crate::scenario::load;
+use crate::scenario::load_surroundings;
 use crate::session::command_line;
 
 /// Where results go unless something else is said.
@@ -128,12 +128,12 @@ fn really(_: &Race, _: &CompareArgs, _: impl Fn(usize, usize)) -> Result<(RaceRe
 pub(crate) fn race(args: &CompareArgs) -> Result<(Race, Vec<String>), Failure> {
     let mut race = match &args.scenario {
         Some(path) => {
-            let scenario = load(path)?;
+            let scenario = load_surroundings(path)?;
             Race::from_scenario(&scenario).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?
         }
         None => Race::default(),
     };
-    lay_over(&mut race, &args.path, &args.background);
+    lay_over(&mut race, &args.path, &args.background)?;
     if let Some(flows) = args.flows {
         race.flows = flows;
     }
@@ -168,8 +168,9 @@ pub(crate) fn race(args: &CompareArgs) -> Result<(Race, Vec<String>), Failure> {
 
 /// What the command line says of the path (capacity, RTT, buffer, marking threshold) and of those
 /// who are there before, over what the race has.
-pub(crate) fn lay_over(race: &mut Race, RacePathArgs { path, mark }: &RacePathArgs, background: &[Background]) {
-    path.lay_over(&mut race.path);
+pub(crate) fn lay_over(race: &mut Race, RacePathArgs { path, mark }: &RacePathArgs, background: &[Background]) -> Done {
+    path.tell_overridden(&[]);
+    path.lay_over(&mut race.path)?;
     race.mark = mark.unwrap_or(race.mark);
     if !background.is_empty() {
         race.others = Others::default();
@@ -178,6 +179,7 @@ pub(crate) fn lay_over(race: &mut Race, RacePathArgs { path, mark }: &RacePathAr
             race.others.flow.push(flow.spec(before));
         }
     }
+    Ok(())
 }
 
 /// Refuses who is named twice: columns would be the same, under two names.

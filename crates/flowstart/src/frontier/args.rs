@@ -6,7 +6,7 @@ use clap::Args;
 
 use flowstart_frontier::{LoadKind, PathKind, Seeds, Shard};
 use flowstart_race::Contestant;
-use flowstart_scenario::Buffer;
+use flowstart_scenario::{Buffer, PathPart};
 use flowstart_units::{Rate, Span};
 
 use crate::args::{ContestantParser, PageArgs, threads};
@@ -17,6 +17,7 @@ Examples:
   flowstart frontier --quick -C search+cubic,paced_chirping+cubic --capacity 100Mbit/s --load idle
   flowstart frontier --grid rough --quick --half development
   flowstart frontier --profile wifi,lte -C adaptive_chirping+cubic,oracle+cubic
+  flowstart frontier --quick --load idle --with 'merged_acks = { within = \"2 ms\", most = 44 }'
   flowstart frontier --as-is -C adaptive_chirping+cubic,suss+cubic,oracle+cubic
   flowstart frontier --out frontier-results
   flowstart frontier --out frontier-results --resume
@@ -90,6 +91,10 @@ pub(crate) struct FrontierArgs {
     /// Paths: clean, loss, jitter, delayed-acks; of the rough grid its kinds and the profiles
     #[arg(long, value_name = "PATH", value_delimiter = ',', help_heading = "Grid")]
     pub(crate) path: Vec<PathKind>,
+    /// Set any key of every cell's path as a profile's file would have it, in TOML, such as 'jitter
+    /// = "2 ms"'; may be repeated, and goes before what the path says
+    #[arg(long = "with", value_name = "KEY = VALUE", allow_hyphen_values = true, help_heading = "Grid")]
+    pub(crate) with: Vec<PathPart>,
     /// Loads: idle, greedy, udp, bbr, web
     #[arg(long, value_name = "LOAD", value_delimiter = ',', help_heading = "Grid")]
     pub(crate) load: Vec<LoadKind>,

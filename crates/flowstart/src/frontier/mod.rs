@@ -141,6 +141,10 @@ fn planned(args: &FrontierArgs) -> Frontier {
     replace(&mut grid.buffers, &args.buffer);
     replace(&mut grid.paths, if args.path.is_empty() { &args.profile } else { &args.path });
     replace(&mut grid.loads, &args.load);
+    if !args.with.is_empty() {
+        // Cells are copied: what they share stays as long as the program runs.
+        grid.with = Box::leak(args.with.clone().into_boxed_slice());
+    }
     let contestants =
         if args.contestants.is_empty() { Frontier::default_contestants() } else { args.contestants.clone() };
     let runs = args.runs.unwrap_or(if args.quick { QUICK_RUNS } else { RUNS });

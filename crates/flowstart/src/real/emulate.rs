@@ -15,7 +15,7 @@ use crate::formats::formats;
 use crate::interrupt;
 use crate::output::{Done, Failure, note, prepare_folder, print, print_json};
 use crate::pages;
-use crate::scenario::load;
+use crate::scenario::load_surroundings;
 use crate::session::command_line;
 use flowstart_pages::scenario::{self as pages_of, About};
 
@@ -33,6 +33,9 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Done {
     }
     let formats = formats(args.parquet)?;
     let (scenario, shared) = scenario(args)?;
+    if let Some(line) = scenario.path.as_ref().and_then(flowstart_real::not_real_of_path).filter(|_| !args.self_test) {
+        note(&format!("not as in the simulator: {line}"));
+    }
     become_able()?;
     if args.self_test {
         return self_test(args.json);
@@ -137,7 +140,7 @@ fn unlimited(bytes: u64, recording: &Recording) -> Option<String> {
 /// hosts. Programs take the place of its flows, which say where they go.
 fn scenario(args: &EmulateArgs) -> Result<(Scenario, bool), Failure> {
     let mut scenario = match &args.scenario {
-        Some(file) => load(file)?,
+        Some(file) => load_surroundings(file)?,
         None => Scenario::parse("path", DEFAULT).map_err(Failure::usage)?,
     };
     let pairs = pairs(args)?;
@@ -187,6 +190,7 @@ fn has_path_options(args: &EmulateArgs) -> bool {
         || args.path.rtt.is_some()
         || args.path.buffer.is_some()
         || args.path.ways.is_some()
+        || !args.path.with.is_empty()
         || args.queue.is_some()
         || args.loss.is_some()
         || args.jitter.is_some()
@@ -197,8 +201,20 @@ fn has_path_options(args: &EmulateArgs) -> bool {
 
 /// What the options say of the path.
 fn describe_path(args: &EmulateArgs, path: &mut PathSpec) -> Result<(), Failure> {
-    args.path.lay_over(path);
-    if let Some(file) = &args.trace {
+    let given = [
+        ("queue", args.queue.is_some()),
+        ("loss", args.loss.is_some()),
+        ("jitter", args.jitter.is_some()),
+        ("reverse_capacity", args.reverse_capacity.is_some()),
+        ("reverse_buffer", args.reverse_buffer.is_some()),
+        ("reverse_loss", args.reverse_loss.is_some()),
+    ];
+    args.path.tell_overridden(&given);
+    if args.trace.is_some() && args.path.sets("capacity") {
+        note("--with capacity counts, and not --trace");
+    }
+    args.path.lay_over(path)?;
+    if let Some(file) = args.trace.as_ref().filter(|_| !args.path.sets("capacity")) {
         let text = flowstart_scenario::read(file).map_err(Failure::usage)?;
         let schedule = parse_mahimahi(&text).map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))?;
         path.capacity = RateSpec::from_schedule(&schedule);
@@ -227,5 +243,6 @@ fn describe_path(args: &EmulateArgs, path: &mut PathSpec) -> Result<(), Failure>
     }
     path.reverse_buffer = args.reverse_buffer.or(path.reverse_buffer.filter(|_| path.reverse_capacity.is_some()));
     path.reverse_loss = args.reverse_loss.unwrap_or(path.reverse_loss);
-    Ok(())
+    // Once more, as they go before the options above.
+    args.path.set_keys(path)
 }

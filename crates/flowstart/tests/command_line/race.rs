@@ -109,3 +109,62 @@ fn a_profile_in_steps_has_the_capacity_that_is_asked_for_in_the_mean() {
     assert_eq!(document["parameters"]["path"]["capacity"]["steps"][1]["rate"], "200 Mbit/s");
     assert_eq!(document["parameters"]["path"]["rtt"], "40 ms");
 }
+
+/// A path alone was "nobody sends anything".
+#[test]
+fn a_race_over_a_file_with_a_path_alone_is_one_over_that_path() {
+    let folder = empty();
+    std::fs::write(folder.path().join("path.toml"), "[path]\ncapacity = \"30 Mbit/s\"\nrtt = \"10 ms\"\n").unwrap();
+    let race = ["-C", "cubic", "-n", "100kB", "--json"];
+    let of = |path: &[&str]| {
+        let text = output(folder.path(), &[&["compare"], path, &race].concat());
+        let mut document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        document["contestants"].take()
+    };
+    assert_eq!(of(&["path.toml"]), of(&["--capacity", "30Mbit/s", "--rtt", "10ms"]));
+    // Who has no flows of his own still needs some.
+    assert!(refusal(folder.path(), &["run", "path.toml"]).contains("nobody sends anything"));
+    std::fs::write(folder.path().join("path.toml"), "[path]\ncapacity = \"0 Mbit/s\"\nrtt = \"10 ms\"\n").unwrap();
+    assert!(refusal(folder.path(), &["compare", "path.toml"]).contains("path.capacity"));
+}
+
+#[test]
+fn keys_of_the_path_one_by_one_are_as_in_the_file_of_a_profile_and_go_before_options() {
+    let folder = empty();
+    let text = "about = \"own\"\n[path]\ncapacity = \"30 Mbit/s\"\nrtt = \"10 ms\"\nbuffer = \"1 BDP\"\njitter = \"1 ms\"\n\
+                merged_acks = { within = \"2 ms\", most = 44 }\nmedium = { shaper = { burst = \"32 kB\" } }\n";
+    std::fs::write(folder.path().join("own.toml"), text).unwrap();
+    let of = |path: &[&str]| {
+        let text = output(
+            folder.path(),
+            &[&["compare", "-C", "cubic", "-n", "100kB", "--runs", "2", "--json"], path].concat(),
+        );
+        let mut document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        document["parameters"]["path"].take()
+    };
+    let keys = [
+        ["--with", "merged_acks = { within = \"2 ms\", most = 44 }"],
+        ["--with", "jitter = \"1 ms\""],
+        ["--with", "medium.shaper.burst = \"32 kB\""],
+    ]
+    .concat();
+    assert_eq!(of(&[&["--capacity", "30Mbit/s", "--rtt", "10ms"], &keys[..]].concat()), of(&["--profile", "own.toml"]));
+    let twice = ["compare", "--no-report", "-C", "cubic", "-n", "100kB", "--rtt", "30ms", "--with", "rtt = \"50 ms\""];
+    let ran = flowstart(folder.path()).args(twice).assert().success();
+    let ran = ran.get_output();
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert_eq!(said.trim(), "--with rtt counts, and not --rtt");
+    assert!(String::from_utf8_lossy(&ran.stdout).starts_with("Flow starts over 100 Mbit/s and 50 ms"));
+}
+
+#[test]
+fn a_wrong_key_of_the_path_is_one_sentence_with_the_nearest_wherever_it_is_given() {
+    let folder = empty();
+    for command in [&["compare"][..], &["benchmark"], &["frontier", "--quick"]] {
+        let refused = refusal(folder.path(), &[command, &["--with", "jiter = \"2 ms\""]].concat());
+        assert!(refused.contains("--with jiter") && refused.contains("did you mean `jitter`?"), "{refused}");
+        assert_eq!(refused.trim().lines().count(), 1, "{refused}");
+        let second = refusal(folder.path(), &[command, &["--with", "link = []"]].concat());
+        assert!(second.contains("link is no key of a path"), "{second}");
+    }
+}

@@ -40,13 +40,21 @@ fn a_kernel_is_probed_and_its_delays_read_back_are_judged_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("delays.csv");
     let file = file.to_str().unwrap();
-    let real = document(&["--real", "reno", "--fidelity", "10s", "--delays", file]);
+    let arguments = [SHORT, &["--real", "reno", "--fidelity", "10s", "--delays", file]].concat();
+    let ran = flowstart(&arguments).output().unwrap();
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
+    let real: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
     let result = &real["results"][0];
     assert_eq!((&real["complete"], &real["parameters"]["real"][0]), (&true.into(), &"reno".into()));
     assert_eq!(result["label"], "reno (kernel)");
     let probes = result["probes"].as_array().unwrap();
     assert_eq!(probes.len(), 2, "2 and 4 Mbit/s");
-    let again = document(&["--measured", file]);
+    // By the command that was printed.
+    let said = text(&ran.stderr);
+    let command = said.split("read back with: flowstart ").nth(1).and_then(|rest| rest.lines().next());
+    let words = shlex::split(command.unwrap_or_else(|| panic!("{said}"))).unwrap();
+    let words: Vec<&str> = words.iter().map(String::as_str).chain(["--json"]).collect();
+    let again: serde_json::Value = serde_json::from_slice(&flowstart(&words).output().unwrap().stdout).unwrap();
     for (probe, again) in probes.iter().zip(again["results"][0]["probes"].as_array().unwrap()) {
         // Half of the base RTT, and the transmission of a full packet.
         assert!(probe["parts"]["network"]["mean_s"].as_f64().unwrap() >= 0.010 + 1500.0 * 8.0 / 5e6, "{probe}");

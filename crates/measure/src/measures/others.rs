@@ -64,7 +64,8 @@ pub static HARM: Item = Item {
            over the horizon, fair loss = x_without - their max-min share.",
     function: Function::Run(|run| {
         let setting = &run.setting;
-        let capacity = setting.capacity.as_bps() as f64 / 8.0 * run.horizon().as_secs_f64();
+        let mean = setting.capacity.as_bps() as f64 / 8.0 * run.horizon().as_secs_f64();
+        let capacity = setting.reference.of_mean().map_or(mean, |of_mean| mean * of_mean);
         let (without, with) = (run.carried_by_others(run.without?), run.carried_by_others(run.with));
         Some(harm(without, with, capacity, setting.others, setting.newcomers)? * 100.0)
     }),

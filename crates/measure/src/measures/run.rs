@@ -14,7 +14,7 @@ use crate::recording::{FlowRecord, LinkRecord, Newcomers, Recording, TransferWai
 use crate::wait::Wait;
 
 /// What a race's measures are relative to.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Setting {
     /// Fair share, RTT0 and horizon of a newcomer.
     pub reference: Reference,
@@ -91,7 +91,7 @@ impl<'a> StartRun<'a> {
     ) -> Self {
         let flows = outcome.flows.iter().zip(with.flows()).skip(setting.others).take(setting.newcomers);
         let newcomers = flows.map(|(flow, record)| Newcomer::new(&setting, origin, flow, record)).collect();
-        let reference = setting.reference;
+        let reference = &setting.reference;
         let flows = outcome.flows.iter().skip(setting.others).take(setting.newcomers);
         let ends = flows.map(|flow| flow.start_exit.map(|exit| exit.now.since(origin) + reference.base_rtt));
         let last = ends.map(|end| end.unwrap_or(Span::MAX)).max();
@@ -132,7 +132,7 @@ impl<'a> StartRun<'a> {
     /// M4.
     #[must_use]
     pub fn overshoot(&self) -> Overshoot {
-        let (waits, reference) = (self.with.waits(), self.setting.reference);
+        let (waits, reference) = (self.with.waits(), &self.setting.reference);
         let stride = self.with.bottleneck().map_or(1, LinkRecord::stride);
         *self.overshoot.get_or_init(|| {
             let (rtt, service) = (reference.base_rtt, self.setting.service);
@@ -169,11 +169,14 @@ impl<'a> StartRun<'a> {
 
 impl<'a> Newcomer<'a> {
     fn new(setting: &Setting, origin: Time, flow: &'a FlowOutcome, record: &'a FlowRecord) -> Self {
-        let reference = setting.reference;
+        let reference = setting.reference.clone();
         let exit = flow.start_exit.map(|exit| {
             let without_loss = !matches!(exit.reason, ExitReason::Loss | ExitReason::Timeout);
             let (after, rtt) = (exit.now.since(origin), reference.base_rtt);
-            Exit::new(after, rtt, exit.cwnd, exit.in_flight, setting.packet, reference.bdp(), without_loss)
+            // Of a capacity that changes that of the RTT0 before, a packet at least.
+            let least = if reference.moments.is_some() { f64::from(setting.packet) } else { 0.0 };
+            let bdp = reference.possible_before(after).max(least);
+            Exit::new(after, rtt, exit.cwnd, exit.in_flight, setting.packet, bdp, without_loss)
         });
         let (egress, delivered) = (record.egress.cumulative(), record.delivered.cumulative());
         Self { reference, flow, record, egress, delivered, exit }

@@ -1,0 +1,249 @@
+//! Keys of a path one by one, to be laid over a path.
+
+use std::path::Path as FilePath;
+use std::str::FromStr;
+
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use flowstart_units::Rate;
+
+use super::error::in_words;
+use super::profile::SCENARIO;
+use super::{PathSpec, RateSpec, Scenario};
+
+/// One key of a path and its value, as a profile's file would have them: `KEY = VALUE` in TOML.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathPart {
+    /// The key, from the table of the path inwards.
+    key: Vec<String>,
+    value: Value,
+}
+
+/// Keys of scenario files that are none of a path's, and who would have them.
+const OF_SCENARIOS: [&str; 5] = ["link", "flow", "udp", "arrivals", "web"];
+/// The table of a path, which is not written here.
+const TABLE: &str = "path";
+
+impl FromStr for PathPart {
+    type Err = String;
+
+    /// Reads "jitter = \"2 ms\"" or "medium.shaper.burst = \"32 kB\"".
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let example = "such as jitter = \"2 ms\"";
+        if !text.contains('=') {
+            return Err(format!("\"{text}\" has no value; write KEY = VALUE, {example}"));
+        }
+        let table: Table = text.parse().map_err(|error: toml::de::Error| {
+            let message = in_words(&error);
+            format!("{text} is no KEY = VALUE in TOML ({message}); texts need quotes, {example}")
+        })?;
+        // Whether a table is a value or leads to a key is only seen in what is written.
+        let key = key_of(text).ok_or_else(|| format!("{text} is no KEY = VALUE; write one, {example}"))?;
+        if key[0] == TABLE {
+            return Err(format!("{text} names the table [path], which every key is of; leave \"path.\" out"));
+        }
+        if let Some(other) = OF_SCENARIOS.iter().find(|other| key[0] == **other) {
+            return Err(format!(
+                "{other} is no key of a path, which is one bottleneck and the way back; it stands in a scenario file"
+            ));
+        }
+        let mut value = Value::Table(table);
+        for name in &key {
+            value = match value {
+                // Whatever stands beside it is a second key.
+                Value::Table(mut table) if table.len() == 1 => table.remove(name),
+                _ => None,
+            }
+            .ok_or_else(|| {
+                format!("{} is more than one key; write one KEY = VALUE at a time", text.replace('\n', ", "))
+            })?;
+        }
+        Ok(Self { key, value })
+    }
+}
+
+/// The parts of the key that stands before the first `=` outside of quotes.
+fn key_of(text: &str) -> Option<Vec<String>> {
+    let mut quote = None;
+    let end = text.char_indices().find(|(_, letter)| {
+        match (quote, letter) {
+            (None, '"' | '\'') => quote = Some(*letter),
+            (Some(open), letter) if open == *letter => quote = None,
+            _ => {}
+        }
+        quote.is_none() && *letter == '='
+    })?;
+    let table: Table = format!("{} = 0", &text[..end.0]).parse().ok()?;
+    let mut key = Vec::new();
+    let mut inner = &table;
+    loop {
+        let (name, value) = inner.iter().next()?;
+        key.push(name.clone());
+        match value {
+            Value::Table(table) => inner = table,
+            _ => return Some(key),
+        }
+    }
+}
+
+impl PathPart {
+    /// The first part of its key, which is a key of the path.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.key[0]
+    }
+
+    /// Sets the key in the table of a path.
+    fn set(&self, table: &mut Table) -> Result<(), String> {
+        let (last, outer) = self.key.split_last().ok_or("no key")?;
+        let mut table = table;
+        for (depth, name) in outer.iter().enumerate() {
+            let inner = table.entry(name.clone()).or_insert_with(|| Value::Table(Table::new()));
+            table = match inner {
+                Value::Table(inner) => inner,
+                other => {
+                    let outer = self.key[..=depth].join(".");
+                    return Err(format!("{outer} is {other}, which has no key \"{last}\"; set {outer} as a whole"));
+                }
+            };
+        }
+        table.insert(last.clone(), self.value.clone());
+        Ok(())
+    }
+}
+
+impl std::fmt::Display for PathPart {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} = {}", self.key.join("."), self.value)
+    }
+}
+
+impl PathSpec {
+    /// The path with these keys set, one after another, whatever it has. A queue with a limit of
+    /// its own goes before a buffer that is not among them, and a round-trip time before a delay.
+    /// The traces they name are read relative to the working folder.
+    ///
+    /// # Errors
+    /// One sentence about the first key or value that is wrong. What is wrong with the path as a
+    /// whole is told when it is used.
+    pub fn with(&self, parts: &[PathPart]) -> Result<Self, String> {
+        if parts.is_empty() {
+            return Ok(self.clone());
+        }
+        self.laid_over(parts).map_err(|whole| {
+            // Who is wrong alone is to blame.
+            let alone = |part: &&PathPart| self.laid_over(std::slice::from_ref(*part)).is_err_and(|why| why == whole);
+            match parts.iter().find(alone) {
+                Some(part) => format!("{part}: {whole}"),
+                None => whole,
+            }
+        })
+    }
+
+    fn laid_over(&self, parts: &[PathPart]) -> Result<Self, String> {
+        let named = |name: &str| parts.iter().any(|part| part.name() == name);
+        let mut path = self.clone();
+        // A recorded link has many steps.
+        let light = RateSpec::Constant(Rate::from_mbps(1));
+        let capacity = (!named("capacity")).then(|| std::mem::replace(&mut path.capacity, light));
+        let mut table = Table::try_from(&path).map_err(|error| error.to_string())?;
+        for part in parts {
+            part.set(&mut table)?;
+        }
+        let mut path = Self::deserialize(table).map_err(|error| in_words(&error))?;
+        if let Some(capacity) = capacity {
+            path.capacity = capacity;
+        }
+        if named("rtt") && !named("delay") {
+            path.delay = None;
+        }
+        let (buffer, reverse_buffer) = (path.buffer, path.reverse_buffer);
+        path.heed_limits();
+        if named("buffer") {
+            path.buffer = buffer;
+        }
+        if named("reverse_buffer") {
+            path.reverse_buffer = reverse_buffer;
+        }
+        let mut scenario = Scenario::parse("path", SCENARIO).map_err(|error| error.to_string())?;
+        scenario.path = Some(path);
+        scenario.resolve(FilePath::new(".")).map_err(|error| error.to_string())?;
+        scenario.path.ok_or_else(|| "nothing is left of the path".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flowstart_units::{Bytes, Span};
+
+    use super::*;
+    use crate::{Buffer, Profile};
+
+    fn part(text: &str) -> PathPart {
+        text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    fn profile(name: &str) -> PathSpec {
+        name.parse::<Profile>().unwrap().path
+    }
+
+    #[test]
+    fn a_key_means_what_it_means_in_a_profile_and_leaves_the_others_alone() {
+        let cable = profile("cable");
+        let path = cable.with(&[part("jitter = \"2 ms\""), part("merged_acks = { within = \"2 ms\", most = 44 }")]);
+        let path = path.unwrap();
+        assert_eq!(path.jitter.unwrap().0.spread, Span::from_millis(2));
+        assert_eq!(path.merged_acks.unwrap().most, Some(44));
+        assert_eq!(PathSpec { jitter: cable.jitter, merged_acks: cable.merged_acks, ..path }, cable);
+        assert_eq!(cable.with(&[]).unwrap(), cable);
+    }
+
+    #[test]
+    fn a_dotted_key_is_one_of_a_table_and_a_table_takes_the_place_of_one() {
+        let cable = profile("cable");
+        let shaper = cable.medium.shaper.unwrap();
+        let dotted = cable.with(&[part("medium.shaper.burst = \"32 kB\"")]).unwrap().medium.shaper.unwrap();
+        assert_eq!((dotted.burst, dotted.line), (Bytes::new(32_000), shaper.line));
+        let whole = cable.with(&[part("medium.shaper = { burst = \"32 kB\" }")]).unwrap().medium.shaper.unwrap();
+        assert_eq!((whole.burst, whole.line), (Bytes::new(32_000), None));
+        // Two keys that a table needs may come one after the other.
+        let fading = [part("capacity = { mean = \"9 Mbit/s\", spread = 1.0, correlation = \"1 s\" }")];
+        assert!(matches!(cable.with(&fading).unwrap().capacity, RateSpec::Fading(_)));
+    }
+
+    #[test]
+    fn a_queue_with_a_limit_of_its_own_goes_before_a_buffer_and_a_round_trip_before_a_delay() {
+        let path = PathSpec { buffer: Some(Buffer::Bdp(1.0)), delay: Some(Span::from_millis(30)), ..profile("fibre") };
+        let pie = path.with(&[part("queue = \"pie\""), part("rtt = \"8 ms\"")]).unwrap();
+        assert_eq!((pie.queue.0.name(), pie.buffer, pie.delay), ("pie", None, None));
+        let said = path.with(&[part("rtt = \"8 ms\""), part("delay = \"1 ms\"")]).unwrap();
+        assert_eq!((said.buffer, said.delay), (path.buffer, Some(Span::from_millis(1))));
+    }
+
+    #[test]
+    fn what_is_wrong_is_one_sentence_with_the_key_and_the_nearest_right_one() {
+        let wrong = |text: &str| match text.parse::<PathPart>() {
+            Ok(part) => profile("wifi").with(&[self::part("jitter = \"2 ms\""), part]).unwrap_err(),
+            Err(error) => error,
+        };
+        for (text, expected) in [
+            ("jiter = \"2 ms\"", "did you mean `jitter`?"),
+            ("medium.shapr.burst = \"32 kB\"", "did you mean `shaper`?"),
+            ("jitter = 2 ms", "texts need quotes"),
+            ("jitter = \"2 bananas\"", "2 bananas"),
+            ("jitter", "has no value"),
+            ("", "has no value"),
+            ("overhead.size = 3", "overhead is 0, which has no key \"size\""),
+            ("link = []", "link is no key of a path"),
+            ("path.rtt = \"1 ms\"", "leave \"path.\" out"),
+            ("rtt = \"1 ms\"\ndelay = \"1 ms\"", "more than one key"),
+            ("capacity = { trace = \"no/such\" }", "no/such"),
+        ] {
+            let error = wrong(text);
+            assert!(error.contains(expected) && !error.contains('\n'), "{text}: {error}");
+        }
+        assert!(wrong("jiter = \"2 ms\"").starts_with("jiter = \"2 ms\": "), "the one that is wrong is named");
+    }
+}
