@@ -166,6 +166,7 @@ fn what_is_wrong_is_one_sentence() {
         (vec!["fetch", "192.0.2.1"], "--fingerprint"),
         (vec!["fetch", "localhost:4433"], "as in localhost -p 4433"),
         (vec!["serve", "--most-bytes", "0B"], "nobody could be served"),
+        (vec!["serve", "--peer-time", "0s"], "nobody could be served"),
         (vec!["serve", "--connections", "0"], "0 is not in 1.."),
         (vec!["fetch", "127.0.0.1", "-C", "cubic/linux"], "leave out \"/linux\""),
         (vec!["fetch", "127.0.0.1", "-C", "quick_start+cubic"], "no room for a request"),

@@ -12,6 +12,7 @@
 //! virtual time as well. Starts that look for fair queuing get two connections that carry one
 //! stream ([`Sending`]).
 
+mod allowance;
 mod client;
 mod clock;
 mod connection;

@@ -51,6 +51,12 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N", default_value_t = 8,
           value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) per_peer: usize,
+    /// Most bytes of all transfers of one address (over IPv6, of one /64) in an hour
+    #[arg(long, value_name = "SIZE", default_value = "100GB")]
+    pub(crate) peer_bytes: Bytes,
+    /// Most time of all of them in an hour; of those at the same time each counts
+    #[arg(long, value_name = "TIME", default_value = "3600s")]
+    pub(crate) peer_time: Span,
     /// Folder for a qlog of every connection, a file each
     #[arg(long, value_name = "DIR")]
     pub(crate) qlog: Option<PathBuf>,

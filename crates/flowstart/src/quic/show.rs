@@ -69,7 +69,7 @@ pub(super) fn cut_short(request: &Request, received: &Received) -> Option<String
     if let (Some(size), None) = (request.size, request.nanos) {
         return (received.bytes < size).then(|| {
             format!(
-                "over after {} of {size} bytes: the server has a limit for the time of a transfer (`flowstart serve --most-time`)",
+                "over after {} of {size} bytes: the server has a limit for the time of a transfer, or of a peer (`flowstart serve --most-time, --peer-time`)",
                 received.bytes
             )
         });
@@ -78,7 +78,7 @@ pub(super) fn cut_short(request: &Request, received: &Received) -> Option<String
     // From the first byte to the last is less than the time asked for, by a round trip or two.
     (received.bytes > 0 && received.nanos < asked / 2).then(|| {
         format!(
-            "over after {:.3} s of {:.3} s: the server has a limit for the bytes of a transfer (`flowstart serve --most-bytes`)",
+            "over after {:.3} s of {:.3} s: the server has a limit for the bytes of a transfer, or of a peer (`flowstart serve --most-bytes, --peer-bytes`)",
             received.nanos as f64 / 1e9,
             asked as f64 / 1e9
         )

@@ -43,6 +43,9 @@ pub(crate) fn serve(args: &ServeArgs) -> Done {
     if args.most_bytes == Bytes::ZERO || args.most_time.is_zero() {
         return Err(wrong("with --most-bytes or --most-time of zero nobody could be served"));
     }
+    if args.peer_bytes == Bytes::ZERO || args.peer_time.is_zero() {
+        return Err(wrong("with --peer-bytes or --peer-time of zero nobody could be served"));
+    }
     let address = SocketAddr::new(args.bind, args.port);
     let socket =
         UdpSocket::bind(address).map_err(|error| wrong(format!("cannot listen at {address}: {}", plain(&error))))?;
@@ -54,6 +57,8 @@ pub(crate) fn serve(args: &ServeArgs) -> Done {
         most_bytes: args.most_bytes.get(),
         most_time: args.most_time,
         per_peer: args.per_peer,
+        peer_bytes: args.peer_bytes.get(),
+        peer_time: args.peer_time,
         root: args.root.clone(),
         ..Service::default()
     };
