@@ -44,7 +44,7 @@ mod udp;
 mod waits;
 mod watching;
 
-pub use client::{Client, Failed, SILENCE, Transferred};
+pub use client::{Client, Failed, SILENCE, SoFar, Transferred};
 pub use clock::Clock;
 pub use connection::{Connection, Happening, Idle};
 pub use data::{Opened, Receiving, Sink, Source};

@@ -9,12 +9,12 @@ use flowstart_files::WholeFile;
 use flowstart_quic::controller;
 use flowstart_quic::message::{Direction, OLDEST, Request};
 use flowstart_quic::tls::Identity;
-use flowstart_quic::{Clock, Limits, Qlog, Server, Service, Sink, Sockets};
+use flowstart_quic::{Clock, Limits, Qlog, Server, Service, Sink, SoFar, Sockets};
 use flowstart_race::Carrier;
 use flowstart_units::{Bytes, Span, Time};
 
 use super::kept::{Kept, today};
-use super::target::{Target, plain, session};
+use super::target::{Ended, Target, plain, session};
 use super::{FetchArgs, ServeArgs, show, wrong};
 use crate::interrupt;
 use crate::output::{Done, Failure, ending, note, prepare_file, prepare_folder, print, print_json, write_file};
@@ -157,7 +157,8 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
     let mut kept = Kept::open(&args.memory)?;
     let time = match (args.size, args.time, &args.file) {
         (None, None, None) => Some(USUAL),
-        (_, time, _) => time,
+        // As in iperf3.
+        (_, time, _) => time.filter(|time| !time.is_zero()),
     };
     let request = Request {
         version: OLDEST,
@@ -207,7 +208,10 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
         Some((kept, memory)) if memory.is_changed() => kept.write(memory),
         _ => Ok(()),
     };
-    let (outcome, real_time) = ended?;
+    let (outcome, real_time) = match ended? {
+        (Ended::Whole(outcome), real_time) => (*outcome, real_time),
+        (Ended::Stopped(so_far), real_time) => return interrupted(args, &request, &so_far, real_time),
+    };
     if let Some((out, file)) = arriving {
         file.finish().map_err(|error| Failure::file("write", out, &error))?;
     }
@@ -229,4 +233,23 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
     // What could not be kept does not hide what was found.
     remembered.and(logged(qlog.as_ref()))?;
     if outcome.received.intact { Ok(()) } else { Err(Failure::Check) }
+}
+
+/// Says what is known of a transfer that was interrupted. Of a file nothing is kept.
+fn interrupted(args: &FetchArgs, request: &Request, so_far: &SoFar, real_time: bool) -> Done {
+    let received = so_far.received.as_ref().map_or(0, |received| received.bytes);
+    let sent = so_far.report.as_ref().map_or(0, |report| report.bytes);
+    if args.file.is_some() || received + sent == 0 {
+        return Err(Failure::InterruptedEarly);
+    }
+    let document = show::json_so_far(request, so_far, real_time);
+    if let Some(result) = &args.out {
+        write_file(result, format!("{document:#}\n").as_bytes())?;
+    }
+    if args.json {
+        print_json(&document)?;
+    } else {
+        print(&show::text_so_far(request, so_far))?;
+    }
+    Err(Failure::Interrupted)
 }
