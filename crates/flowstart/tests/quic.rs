@@ -164,8 +164,11 @@ fn what_is_wrong_is_one_sentence() {
     for (arguments, says) in [
         (vec!["fetch", "no.such.host.invalid"], "no host"),
         (vec!["fetch", "192.0.2.1"], "--fingerprint"),
-        (vec!["fetch", "localhost:4433"], "as in localhost -p 4433"),
+        (vec!["fetch", "localhost:4433", "-p", "4434"], "the port is named twice, 4433 in localhost:4433 and 4434"),
+        (vec!["path", "127.0.0.1:9"], "nobody listens"),
+        (vec!["fetch", "[127.0.0.1]:9"], "is not HOST or HOST:PORT"),
         (vec!["serve", "--most-bytes", "0B"], "nobody could be served"),
+        (vec!["serve", "--peer-time", "0s"], "nobody could be served"),
         (vec!["serve", "--connections", "0"], "0 is not in 1.."),
         (vec!["fetch", "127.0.0.1", "-C", "cubic/linux"], "leave out \"/linux\""),
         (vec!["fetch", "127.0.0.1", "-C", "quick_start+cubic"], "no room for a request"),
@@ -230,6 +233,33 @@ fn who_is_one_too_many_and_who_is_left_behind_are_told_why() {
     assert!(status.success());
     let left = said(first);
     assert!(left.contains("refuses: the server ends"), "{left}");
+}
+
+/// As in iperf3: with status 130 as everywhere else, and only once there is something to say.
+#[test]
+fn who_is_interrupted_says_what_was_transferred() {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let place = format!("127.0.0.1:{}", server.port);
+    let kept = folder.path().join("kept.json");
+    for (options, word) in [
+        (&["-t", "0", "--json"][..], "\"interrupted\": true"),
+        (&["-t", "40", "-R"], "then interrupted: not all of it may have arrived"),
+        (&["-t", "40", "-o", kept.to_str().unwrap()], ", then interrupted"),
+    ] {
+        let mut command = flowstart();
+        command.args(["fetch", &place]).args(options).args(["-C", "slow_start+cubic"]);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_secs(3));
+        let asked = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        assert!(asked.success());
+        let output = child.wait_with_output().unwrap();
+        let [said, error] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+        assert_eq!(output.status.code(), Some(130), "{options:?}: {said}{error}");
+        assert!(said.contains(word) && error.contains("interrupted"), "{options:?}: {said}{error}");
+    }
+    let document: serde_json::Value = serde_json::from_slice(&std::fs::read(&kept).unwrap()).unwrap();
+    assert!(document["received"]["bytes"].as_u64().unwrap() > 0 && document["report"].is_null(), "{document}");
 }
 
 #[test]

@@ -56,6 +56,19 @@ pub struct Transferred {
     pub lesson: Lesson,
 }
 
+/// What one end knows of a transfer that goes on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SoFar {
+    /// From the sender, if this is it: of the bytes that it has given out.
+    pub report: Option<Report>,
+    /// From the receiver, if this is it: of the bytes that have arrived without a gap.
+    pub received: Option<Received>,
+    /// RTT of the handshake.
+    pub handshake: Span,
+    /// The server's certificate.
+    pub fingerprint: Option<Fingerprint>,
+}
+
 /// One connection with its control stream.
 #[derive(Debug, Default)]
 struct Line {
@@ -162,6 +175,18 @@ impl Client {
             (None, Some(sending)) => sending.offered(),
             (None, None) => 0,
         }
+    }
+
+    /// What this end knows of the transfer by now.
+    #[must_use]
+    pub fn so_far(&self, now: Time) -> SoFar {
+        let received = self.receiving.as_ref().map(|receiving| Received {
+            bytes: receiving.delivered(),
+            nanos: receiving.times().map_or(0, |(first, last)| last.since(first).as_nanos()),
+            intact: receiving.is_intact(),
+        });
+        let report = self.sending.as_ref().filter(|sending| sending.began().is_some()).map(|it| it.report(now));
+        SoFar { report, received, handshake: self.handshake, fingerprint: self.fingerprint }
     }
 
     /// The start of what this end sends was told what an earlier transfer saw.

@@ -519,6 +519,13 @@ impl Ledger {
             self.reduce(now, Signal::Loss, !batch.marked);
         } else if batch.marked && anew(&self.reduction) {
             self.reduce(now, Signal::Marks, false);
+        } else {
+            return;
+        }
+        // A timer that found the loss lets one packet go, as in Linux `tcp_rack_reo_timeout`. What
+        // an ACK lets go is reckoned with in `grow`.
+        if self.reduction.walking && batch.acked.is_empty() {
+            self.walk(1, false);
         }
     }
 
@@ -536,10 +543,6 @@ impl Ledger {
             reduction.prr = Prr::new(prior);
         }
         self.reduction = reduction;
-        if obeyed && self.reduction.walking {
-            // Whatever found the loss lets one packet go.
-            self.walk(1, false);
-        }
     }
 
     fn walk(&mut self, delivered: u32, safe: bool) {

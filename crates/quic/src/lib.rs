@@ -12,6 +12,7 @@
 //! virtual time as well. Starts that look for fair queuing get two connections that carry one
 //! stream ([`Sending`]).
 
+mod allowance;
 mod client;
 mod clock;
 mod connection;
@@ -43,7 +44,7 @@ mod udp;
 mod waits;
 mod watching;
 
-pub use client::{Client, Failed, SILENCE, Transferred};
+pub use client::{Client, Failed, SILENCE, SoFar, Transferred};
 pub use clock::Clock;
 pub use connection::{Connection, Happening, Idle};
 pub use data::{Opened, Receiving, Sink, Source};

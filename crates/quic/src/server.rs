@@ -8,6 +8,7 @@ use flowstart_congestion::ControllerConfig;
 use flowstart_units::{Span, Time};
 use noq_proto::{Dir, StreamId};
 
+use crate::allowance::{Allowances, Share};
 use crate::clock::Clock;
 use crate::connection::{Connection, Happening};
 use crate::data::Receiving;
@@ -64,12 +65,23 @@ struct Session {
     begun: bool,
     /// What the memory said of the path.
     resumed: Option<Observed>,
+    /// What its peer was allowed for it; none once it is reckoned up.
+    share: Option<Share>,
 }
 
 impl Session {
     /// What it sends cannot be sent, and its client does not know.
     fn is_to_be_refused(&self) -> bool {
         !self.told && self.sending.as_ref().is_some_and(|sending| sending.fault().is_some())
+    }
+
+    /// What it has had counts for its peer from now on, and its share no more.
+    fn reckon(&mut self, now: Time, service: &Service, allowances: &mut Allowances) {
+        let Some(share) = self.share.take() else { return };
+        let sent = self.sending.as_ref().map_or(0, Sending::offered);
+        let received = self.receiving.as_ref().map_or(0, Receiving::delivered);
+        let had = Share { bytes: sent.saturating_add(received), time: now.since(self.began) };
+        allowances.over(service, now, self.peer.ip(), share, had);
     }
 }
 
@@ -92,6 +104,7 @@ pub enum News {
 pub struct Server {
     endpoint: Endpoint,
     service: Service,
+    allowances: Allowances,
     controllers: Controllers,
     mtu: u16,
     look: LookConfig,
@@ -134,6 +147,7 @@ impl Server {
         Ok(Self {
             endpoint: Endpoint::new(clock, limits, Some(identity))?,
             service,
+            allowances: Allowances::default(),
             controllers,
             mtu: limits.mtu,
             look: limits.look,
@@ -272,8 +286,9 @@ impl Server {
     fn forget(&mut self, now: Time, number: usize) {
         let Some(line) = self.lines.remove(&number) else { return };
         if let Some((session, _)) = line.session
-            && let Some(session) = self.sessions.remove(&session)
+            && let Some(mut session) = self.sessions.remove(&session)
         {
+            session.reckon(now, &self.service, &mut self.allowances);
             self.served += usize::from(session.told);
             if !session.told {
                 self.news.push(News::BrokenOff(session.peer));
@@ -422,6 +437,7 @@ impl Server {
             && let Some(first) = first
         {
             session.told = true;
+            session.reckon(now, &self.service, &mut self.allowances);
             return self.refuse(first, &fault);
         }
         if let Some(message) = message
@@ -430,6 +446,7 @@ impl Server {
             && let Some(connection) = self.endpoint.connection(first)
         {
             session.told = true;
+            session.reckon(now, &self.service, &mut self.allowances);
             connection.write(control, &message.encode());
         }
     }

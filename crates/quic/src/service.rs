@@ -20,13 +20,30 @@ pub struct Service {
     /// addresses count over IPv4, also where one is part of an IPv6 address (RFC 6052 section 2.1),
     /// and on a link of one's own, where all have the same prefix.
     pub peer_bits: u8,
+    /// Bytes of one peer's transfers in [`peer_window`](Self::peer_window) at most; default 100 GB,
+    /// ten of the largest transfers.
+    pub peer_bytes: u64,
+    /// Time of one peer's transfers in that window at most, summed over those that run at the same
+    /// time; default 3600 s, so that one may always run.
+    pub peer_time: Span,
+    /// How long what a peer has had counts, from the end of the transfer; default 3600 s.
+    pub peer_window: Span,
     /// The folder whose files may be fetched; none by default.
     pub root: Option<PathBuf>,
 }
 
 impl Default for Service {
     fn default() -> Self {
-        Self { most_bytes: 10_000_000_000, most_time: Span::from_secs(60), per_peer: 8, peer_bits: 64, root: None }
+        Self {
+            most_bytes: 10_000_000_000,
+            most_time: Span::from_secs(60),
+            per_peer: 8,
+            peer_bits: 64,
+            peer_bytes: 100_000_000_000,
+            peer_time: Span::from_secs(3600),
+            peer_window: Span::from_secs(3600),
+            root: None,
+        }
     }
 }
 
@@ -52,13 +69,29 @@ impl Service {
         }
     }
 
-    /// Why a connection from there is one too many.
-    pub(crate) fn enough(&self, address: IpAddr, connections: usize) -> String {
-        let whose = match address.to_canonical() {
+    /// The first address of the peer that an address counts as; no other peer has it.
+    pub(crate) fn network(&self, address: IpAddr) -> IpAddr {
+        match address.to_canonical() {
+            IpAddr::V6(address) => {
+                let rest = u32::from(128 - self.bits(address));
+                let kept = u128::MAX.checked_shl(rest).unwrap_or(0);
+                IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & kept))
+            }
+            address => address,
+        }
+    }
+
+    /// Whose limits are meant.
+    pub(crate) fn whose(&self, address: IpAddr) -> String {
+        match address.to_canonical() {
             IpAddr::V6(address) if self.bits(address) < 128 => format!("the addresses of one /{}", self.peer_bits),
             _ => "one address".to_owned(),
-        };
-        format!("{connections} at a time from {whose} are enough")
+        }
+    }
+
+    /// Why a connection from there is one too many.
+    pub(crate) fn enough(&self, address: IpAddr, connections: usize) -> String {
+        format!("{connections} at a time from {} are enough", self.whose(address))
     }
 }
 
@@ -103,6 +136,8 @@ mod tests {
         ] {
             assert!(one(address, same), "{address} {same}");
             assert!(!one(address, other), "{address} {other}");
+            let [network, same, other] = [address, same, other].map(|text| usual.network(text.parse().unwrap()));
+            assert!(network == same && network != other, "{address}");
         }
         let [near, far] = ["2001:db8::1", "2001:db8::2"].map(|address| address.parse().unwrap());
         for (bits, same) in [(0, true), (126, true), (127, false), (128, false), (255, false)] {

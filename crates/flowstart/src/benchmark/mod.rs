@@ -6,7 +6,7 @@ mod asked;
 mod delays;
 #[cfg(any(target_os = "linux", feature = "quic"))]
 mod kept;
-mod place;
+pub(crate) mod place;
 mod real;
 #[cfg(feature = "quic")]
 mod to;

@@ -13,29 +13,34 @@ pub(crate) struct Place {
     pub(crate) port: u16,
 }
 
+/// A name or an address, without brackets, and the port if there is one.
+pub(crate) fn split(text: &str) -> Result<(&str, Option<u16>), String> {
+    let wrong = || format!("\"{text}\" is not HOST or HOST:PORT, such as 192.0.2.7, [2001:db8::7]:4433 or lab:4433");
+    let is_v6 = text.parse::<IpAddr>().is_ok_and(|ip| ip.is_ipv6());
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !is_v6 && !text.ends_with(']') => {
+            let port = port.parse().ok().filter(|port| *port > 0);
+            (host, Some(port.ok_or_else(wrong)?))
+        }
+        _ => (text, None),
+    };
+    let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let right = match bare {
+        Some(inside) => inside.parse::<IpAddr>().is_ok_and(|ip| ip.is_ipv6()),
+        None => !host.is_empty() && (is_v6 || !host.contains([':', '[', ']'])),
+    };
+    if !right || host.contains(char::is_whitespace) {
+        return Err(wrong());
+    }
+    Ok((bare.unwrap_or(host), port))
+}
+
 impl FromStr for Place {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong =
-            || format!("\"{text}\" is not HOST or HOST:PORT, such as 192.0.2.7, [2001:db8::7]:4433 or lab:4433");
-        let is_v6 = text.parse::<IpAddr>().is_ok_and(|ip| ip.is_ipv6());
-        let (host, port) = match text.rsplit_once(':') {
-            Some((host, port)) if !is_v6 && !text.ends_with(']') => {
-                let port = port.parse().ok().filter(|port| *port > 0);
-                (host, port.ok_or_else(wrong)?)
-            }
-            _ => (text, PORT),
-        };
-        let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-        let right = match bare {
-            Some(inside) => inside.parse::<IpAddr>().is_ok_and(|ip| ip.is_ipv6()),
-            None => !host.is_empty() && (is_v6 || !host.contains([':', '[', ']'])),
-        };
-        if !right || host.contains(char::is_whitespace) {
-            return Err(wrong());
-        }
-        Ok(Self { host: bare.unwrap_or(host).to_owned(), port })
+        let (host, port) = split(text)?;
+        Ok(Self { host: host.to_owned(), port: port.unwrap_or(PORT) })
     }
 }
 

@@ -51,6 +51,12 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N", default_value_t = 8,
           value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) per_peer: usize,
+    /// Most bytes of all transfers of one address (over IPv6, of one /64) in an hour
+    #[arg(long, value_name = "SIZE", default_value = "100GB")]
+    pub(crate) peer_bytes: Bytes,
+    /// Most time of all of them in an hour; of those at the same time each counts
+    #[arg(long, value_name = "TIME", default_value = "3600s")]
+    pub(crate) peer_time: Span,
     /// Folder for a qlog of every connection, a file each
     #[arg(long, value_name = "DIR")]
     pub(crate) qlog: Option<PathBuf>,
@@ -77,11 +83,11 @@ pub(crate) struct MemoryArgs {
 #[derive(Args, Debug)]
 #[cfg_attr(not(feature = "quic"), allow(dead_code))]
 pub(crate) struct ServerArgs {
-    /// Where `flowstart serve` runs
+    /// Where `flowstart serve` runs: HOST or HOST:PORT; an address of IPv6 with a port is in brackets
     pub(crate) host: String,
-    /// UDP port
-    #[arg(short, long, default_value_t = PORT)]
-    pub(crate) port: u16,
+    /// UDP port [default: 4433]
+    #[arg(short, long)]
+    pub(crate) port: Option<u16>,
     /// Fingerprint of the server's certificate, as `serve` prints it; needed beyond this machine
     #[arg(long, value_name = "HEX")]
     pub(crate) fingerprint: Option<String>,
@@ -110,7 +116,8 @@ pub(crate) struct FetchArgs {
     /// Bytes to transfer; a bare number is bytes, and K, M, G and T are those of iperf3, of 1024
     #[arg(short = 'n', long, value_name = "SIZE", value_parser = size)]
     pub(crate) size: Option<Bytes>,
-    /// Time to transfer for; a bare number is seconds
+    /// Time to transfer for; a bare number is seconds, and 0 for as long as the server lets it, or until
+    /// Ctrl-C
     #[arg(short, long, value_name = "TIME", value_parser = seconds)]
     pub(crate) time: Option<Span>,
     /// Streams that carry the data; 16 carry it if fewer are named

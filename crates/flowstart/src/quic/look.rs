@@ -9,7 +9,7 @@ use flowstart_quic::message::{Direction, Doubt, Request, VERSION};
 use flowstart_quic::{Capacity, Reading, ReadingConfig, Sink, Transferred};
 use flowstart_units::{Rate, Span};
 
-use super::target::{Target, session};
+use super::target::{Ended, Target, session};
 use super::{PathArgs, show, wrong};
 use crate::interrupt;
 use crate::output::{Done, Failure, note, print, print_json};
@@ -86,7 +86,10 @@ fn one_way(target: &Target, direction: Direction, cancel: &Cancel) -> Result<(Tr
         look: true,
         paced: None,
     };
-    target.transfer(request, Sink::Check, None, &mut |_, _, _| !cancel.is_cancelled())
+    match target.transfer(request, Sink::Check, None, &mut |_, _, _| !cancel.is_cancelled())? {
+        (Ended::Whole(outcome), real_time) => Ok((*outcome, real_time)),
+        (Ended::Stopped(_), _) => Err(Failure::InterruptedEarly),
+    }
 }
 
 fn read(outcome: &Transferred) -> Option<Reading<'_>> {
@@ -150,12 +153,24 @@ fn round_trip(rtt: [f64; 2], digits: usize) -> String {
     }
 }
 
-fn sentence(down: &Reading, up: &Reading) -> String {
-    let queue = match down.isolation(up) {
-        "isolated" => "downwards your flow has a queue of its own",
-        "shared" => "downwards your flow shares its queue with others",
-        _ => "whether the queue downwards is shared could not be found out",
+/// Whose queues they are.
+fn queues(down: &str, up: &str) -> String {
+    let words = |isolation: &str| match isolation {
+        "isolated" => "has a queue of its own",
+        "shared" => "shares its queue with others",
+        _ => "may share its queue (not found out)",
     };
+    match (down, up) {
+        (down, up) if down == up && words(down) == words("unknown") => {
+            "whether your flow shares its queues could not be found out".to_owned()
+        }
+        (down, up) if down == up => format!("in both directions your flow {}", words(down)),
+        (down, up) => format!("downwards your flow {}, upwards it {}", words(down), words(up)),
+    }
+}
+
+fn sentence(down: &Reading, up: &Reading) -> String {
+    let queue = queues(down.isolation(up), up.isolation(down));
     let (down_way, up_way) = (down, up);
     let rates = format!("{} Mbit/s down and {} Mbit/s up", rate(down, up), rate(up, down));
     let (about, rates) = match (rates.strip_prefix("at least "), rates.strip_prefix("perhaps ")) {
@@ -303,6 +318,27 @@ mod tests {
         let nothing = read(&nothing).unwrap();
         assert_eq!(nothing.trains(), None);
         assert_eq!(document(&nothing, &up)["capacity_mbps"], Value::Null);
+    }
+
+    #[test]
+    fn the_sentence_says_of_both_directions_whose_queue_it_is() {
+        for (down, up, says) in [
+            ("shared", "shared", "in both directions your flow shares its queue with others"),
+            ("isolated", "isolated", "in both directions your flow has a queue of its own"),
+            (
+                "shared",
+                "isolated",
+                "downwards your flow shares its queue with others, upwards it has a queue of its own",
+            ),
+            (
+                "isolated",
+                "unknown",
+                "downwards your flow has a queue of its own, upwards it may share its queue (not found out)",
+            ),
+            ("unknown", "unknown", "whether your flow shares its queues could not be found out"),
+        ] {
+            assert_eq!(queues(down, up), says);
+        }
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 
 use serde_json::{Value, json};
 
-use flowstart_quic::message::{Direction, Isolated, Received, Request, harmless};
-use flowstart_quic::{News, Transferred};
+use flowstart_quic::message::{Direction, Isolated, Received, Report, Request, harmless};
+use flowstart_quic::{News, SoFar, Transferred};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::kept::learnt;
@@ -35,7 +35,8 @@ fn asked(peer: SocketAddr, request: &Request) -> String {
     let what = match (&request.file, request.size, request.nanos) {
         (Some(file), ..) => format!("the file {file:?}"),
         (None, Some(size), _) => format!("{size} bytes"),
-        (None, None, nanos) => format!("data for {} s", nanos.unwrap_or(0) as f64 / 1e9),
+        (None, None, Some(nanos)) => format!("data for {} s", nanos as f64 / 1e9),
+        (None, None, None) => "data until it is stopped".to_owned(),
     };
     format!("{peer} {way} {what} with {}+{}", request.start, request.avoidance)
 }
@@ -69,20 +70,33 @@ pub(super) fn cut_short(request: &Request, received: &Received) -> Option<String
     if let (Some(size), None) = (request.size, request.nanos) {
         return (received.bytes < size).then(|| {
             format!(
-                "over after {} of {size} bytes: the server has a limit for the time of a transfer (`flowstart serve --most-time`)",
+                "over after {} of {size} bytes: the server has a limit for the time of a transfer, or of a peer (`flowstart serve --most-time, --peer-time`)",
                 received.bytes
             )
         });
+    }
+    if (request.size, request.nanos, &request.file) == (None, None, &None) {
+        let limits =
+            "a transfer, or of a peer (`flowstart serve --most-time, --most-bytes, --peer-time, --peer-bytes`)";
+        return Some(format!("over after {:.3} s: the server has limits of {limits}", received.nanos as f64 / 1e9));
     }
     let asked = request.nanos.filter(|_| request.size.is_none() && request.file.is_none())?;
     // From the first byte to the last is less than the time asked for, by a round trip or two.
     (received.bytes > 0 && received.nanos < asked / 2).then(|| {
         format!(
-            "over after {:.3} s of {:.3} s: the server has a limit for the bytes of a transfer (`flowstart serve --most-bytes`)",
+            "over after {:.3} s of {:.3} s: the server has a limit for the bytes of a transfer, or of a peer (`flowstart serve --most-bytes, --peer-bytes`)",
             received.nanos as f64 / 1e9,
             asked as f64 / 1e9
         )
     })
+}
+
+/// A probability in per cent: nothing that is measured is quite certain.
+fn per_cent(probability: f64) -> String {
+    match format!("{:.1}", probability * 100.0) {
+        all if all == "100.0" => "more than 99.9 %".to_owned(),
+        part => format!("{part} %"),
+    }
 }
 
 /// Whose queue it is, in words.
@@ -93,16 +107,40 @@ pub(super) fn queue(queue: &Isolated) -> String {
         _ => ("whether your flow shares its queue could not be found out", false),
     };
     // Nobody is certain of what was not found out.
-    let certain = queue.confidence.filter(|_| said).map_or(String::new(), |p| format!(", {:.1} % certain", p * 100.0));
+    let certain = queue.confidence.filter(|_| said).map_or(String::new(), |p| format!(", {} certain", per_cent(p)));
     format!("{words}{certain} (after {})", ms(queue.after))
 }
 
 /// A transfer for people.
 pub(super) fn text(request: &Request, outcome: &Transferred) -> String {
-    let report = &outcome.report;
-    let rows = [
+    let mut rows = vec![
         ("contestant", format!("{}+{}", request.start, request.avoidance)),
         ("transferred", received(&outcome.received)),
+    ];
+    rows.extend(of_sender(&outcome.report));
+    table(&rows)
+}
+
+/// An interrupted transfer for people, as far as this end knows it.
+pub(super) fn text_so_far(request: &Request, so_far: &SoFar) -> String {
+    let mut rows = vec![("contestant", format!("{}+{}", request.start, request.avoidance))];
+    rows.extend(so_far.received.iter().map(|all| ("transferred", format!("{}, then interrupted", received(all)))));
+    if let Some(report) = &so_far.report {
+        let rate = rate(report.bytes, report.nanos).as_mbps_f64();
+        let sent = format!("{} bytes in {:.3} s, {rate:.1} Mbit/s", report.bytes, report.nanos as f64 / 1e9);
+        rows.push(("sent", format!("{sent}, then interrupted: not all of it may have arrived")));
+        rows.extend(of_sender(report));
+    }
+    table(&rows)
+}
+
+fn table(rows: &[(&str, String)]) -> String {
+    rows.iter().map(|(name, value)| format!("{name:<16}{}\n", harmless(value))).collect()
+}
+
+/// What the sender knows.
+fn of_sender(report: &Report) -> Vec<(&'static str, String)> {
+    vec![
         ("RTT", format!("{} to {}, mean {}", ms(report.min_rtt), ms(report.max_rtt), ms(report.mean_rtt))),
         ("jitter", ms(report.jitter)),
         ("packets", format!("{}, {} lost, {} marked", report.packets, report.lost, report.marked)),
@@ -130,8 +168,7 @@ pub(super) fn text(request: &Request, outcome: &Transferred) -> String {
             ),
         ),
         ("queue", report.queue.as_ref().map_or("not looked at".to_owned(), queue)),
-    ];
-    rows.iter().map(|(name, value)| format!("{name:<16}{}\n", harmless(value))).collect()
+    ]
 }
 
 fn us(nanos: u64) -> f64 {
@@ -149,6 +186,22 @@ pub(super) fn json(request: &Request, outcome: &Transferred, real_time: bool) ->
         "handshake_rtt_ns": outcome.handshake.as_nanos(),
         "fingerprint": outcome.fingerprint.map(|fingerprint| fingerprint.to_string()),
         "real_time_priority": real_time,
+        "interrupted": false,
+    })
+}
+
+/// An interrupted transfer for programs: what this end does not know is null.
+pub(super) fn json_so_far(request: &Request, so_far: &SoFar, real_time: bool) -> Value {
+    json!({
+        "contestant": format!("{}+{}", request.start, request.avoidance),
+        "request": request,
+        "report": so_far.report,
+        "received": so_far.received,
+        "rate_bps": so_far.received.as_ref().and_then(arrival_rate).map(Rate::as_bps),
+        "handshake_rtt_ns": so_far.handshake.as_nanos(),
+        "fingerprint": so_far.fingerprint.map(|fingerprint| fingerprint.to_string()),
+        "real_time_priority": real_time,
+        "interrupted": true,
     })
 }
 
@@ -206,6 +259,15 @@ mod tests {
         assert_eq!(said("shared"), "your flow shares its queue with others, 99.9 % certain (after 2.00 ms)");
         assert_eq!(said("isolated"), "your flow has a queue of its own, 99.9 % certain (after 2.00 ms)");
         assert_eq!(said("unknown"), "whether your flow shares its queue could not be found out (after 2.00 ms)");
+    }
+
+    #[test]
+    fn nothing_is_quite_certain() {
+        for (probability, said) in
+            [(1.0, "more than 99.9 %"), (0.9996, "more than 99.9 %"), (0.9994, "99.9 %"), (0.95, "95.0 %")]
+        {
+            assert_eq!(per_cent(probability), said);
+        }
     }
 
     #[test]

@@ -6,13 +6,14 @@ use flowstart_congestion::ControllerConfig;
 use flowstart_quic::message::{Direction, Request};
 use flowstart_quic::tls::Fingerprint;
 use flowstart_quic::{
-    Client, Clock, Limits, Memory, Node as _, Observed, Qlog, Sink, Sockets, Transferred, controller,
+    Client, Clock, Limits, Memory, Node as _, Observed, Qlog, Sink, SoFar, Sockets, Transferred, controller,
 };
 use flowstart_units::{Span, Time};
 
-use super::args::ServerArgs;
+use super::args::{PORT, ServerArgs};
 use super::kept::today;
 use super::wrong;
+use crate::benchmark::place::split;
 use crate::output::Failure;
 
 /// What the system says of a socket, in words.
@@ -23,6 +24,13 @@ pub(super) fn plain(error: &std::io::Error) -> String {
         std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         _ => error.to_string(),
     }
+}
+
+/// How a transfer ended.
+pub(super) enum Ended {
+    Whole(Box<Transferred>),
+    /// It was interrupted, and this is known of it here.
+    Stopped(Box<SoFar>),
 }
 
 /// Where to, and whom to expect there.
@@ -36,7 +44,18 @@ pub(crate) struct Target {
 impl Target {
     /// The server that a command names.
     pub(super) fn of(ServerArgs { host, port, fingerprint, insecure }: &ServerArgs) -> Result<Self, Failure> {
-        Self::find(host, *port, fingerprint.as_deref(), *insecure)
+        // The zone of a link-local address is the system's to read.
+        let (bare, named) = if host.contains('%') { (host.as_str(), None) } else { split(host).map_err(wrong)? };
+        let port = match (named, port) {
+            (Some(named), Some(port)) if named != *port => {
+                return Err(wrong(format!(
+                    "the port is named twice, {named} in {host} and {port} after -p: leave one out"
+                )));
+            }
+            (Some(named), _) => named,
+            (None, port) => port.unwrap_or(PORT),
+        };
+        Self::find(bare, port, fingerprint.as_deref(), *insecure)
     }
 
     /// Looks the host up. Beyond this machine somebody must have said whom to expect.
@@ -47,14 +66,9 @@ impl Target {
             // IPv4 in the clothes of IPv6 is IPv4.
             Ok(ip) => SocketAddr::new(ip.to_canonical(), port),
             Err(_) => {
-                (bare, port).to_socket_addrs().ok().and_then(|found| found.min_by_key(SocketAddr::is_ipv6)).ok_or_else(
-                    || match bare.rsplit_once(':') {
-                        Some((name, port)) if port.parse::<u16>().is_ok() => wrong(format!(
-                            "there is no host {host:?}: the port is named with -p, as in {name} -p {port}"
-                        )),
-                        _ => wrong(format!("there is no host {host:?}")),
-                    },
-                )?
+                let found = (bare, port).to_socket_addrs().ok();
+                let found = found.and_then(|found| found.min_by_key(SocketAddr::is_ipv6));
+                found.ok_or_else(|| wrong(format!("there is no host {host:?}")))?
             }
         };
         if pinned.is_none() && !insecure && !to.ip().is_loopback() {
@@ -74,26 +88,26 @@ impl Target {
         sink: Sink,
         memory: Option<&mut Memory>,
         live: &mut dyn FnMut(Time, u64, Span) -> bool,
-    ) -> Result<(Transferred, bool), Failure> {
+    ) -> Result<(Ended, bool), Failure> {
         let mut config = controller(&request.start, &request.avoidance, Limits::default().mtu).map_err(wrong)?;
         let mut memory = memory.filter(|_| request.direction == Direction::Up);
         let place = self.to.ip();
         let proposed = memory.as_mut().and_then(|memory| memory.propose(place, today(), &mut config));
-        let mut stopped = false;
+        let mut stopped = None;
         let (client, real_time) = self.drive(request, (config, sink), proposed, &mut |client, now| {
-            if !stopped && !live(now, client.progress(), client.last_rtt()) {
-                stopped = true;
+            if stopped.is_none() && !live(now, client.progress(), client.last_rtt()) {
+                stopped = Some(client.so_far(now));
                 client.stop(now, "interrupted");
             }
         })?;
-        if stopped {
-            return Err(Failure::InterruptedEarly);
+        if let Some(so_far) = stopped {
+            return Ok((Ended::Stopped(Box::new(so_far)), real_time));
         }
         let transferred = client.outcome().map_err(wrong)?;
         if let Some(memory) = memory {
             memory.learn(place, today(), proposed, transferred.lesson);
         }
-        Ok((transferred, real_time))
+        Ok((Ended::Whole(Box::new(transferred)), real_time))
     }
 
     /// Drives a client until it is over, and says whether packets left with real-time priority.

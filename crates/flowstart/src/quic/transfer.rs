@@ -9,12 +9,12 @@ use flowstart_files::WholeFile;
 use flowstart_quic::controller;
 use flowstart_quic::message::{Direction, OLDEST, Request};
 use flowstart_quic::tls::Identity;
-use flowstart_quic::{Clock, Limits, Qlog, Server, Service, Sink, Sockets};
+use flowstart_quic::{Clock, Limits, Qlog, Server, Service, Sink, SoFar, Sockets};
 use flowstart_race::Carrier;
 use flowstart_units::{Bytes, Span, Time};
 
 use super::kept::{Kept, today};
-use super::target::{Target, plain, session};
+use super::target::{Ended, Target, plain, session};
 use super::{FetchArgs, ServeArgs, show, wrong};
 use crate::interrupt;
 use crate::output::{Done, Failure, ending, note, prepare_file, prepare_folder, print, print_json, write_file};
@@ -43,6 +43,9 @@ pub(crate) fn serve(args: &ServeArgs) -> Done {
     if args.most_bytes == Bytes::ZERO || args.most_time.is_zero() {
         return Err(wrong("with --most-bytes or --most-time of zero nobody could be served"));
     }
+    if args.peer_bytes == Bytes::ZERO || args.peer_time.is_zero() {
+        return Err(wrong("with --peer-bytes or --peer-time of zero nobody could be served"));
+    }
     let address = SocketAddr::new(args.bind, args.port);
     let socket =
         UdpSocket::bind(address).map_err(|error| wrong(format!("cannot listen at {address}: {}", plain(&error))))?;
@@ -54,6 +57,8 @@ pub(crate) fn serve(args: &ServeArgs) -> Done {
         most_bytes: args.most_bytes.get(),
         most_time: args.most_time,
         per_peer: args.per_peer,
+        peer_bytes: args.peer_bytes.get(),
+        peer_time: args.peer_time,
         root: args.root.clone(),
         ..Service::default()
     };
@@ -152,7 +157,8 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
     let mut kept = Kept::open(&args.memory)?;
     let time = match (args.size, args.time, &args.file) {
         (None, None, None) => Some(USUAL),
-        (_, time, _) => time,
+        // As in iperf3.
+        (_, time, _) => time.filter(|time| !time.is_zero()),
     };
     let request = Request {
         version: OLDEST,
@@ -202,7 +208,10 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
         Some((kept, memory)) if memory.is_changed() => kept.write(memory),
         _ => Ok(()),
     };
-    let (outcome, real_time) = ended?;
+    let (outcome, real_time) = match ended? {
+        (Ended::Whole(outcome), real_time) => (*outcome, real_time),
+        (Ended::Stopped(so_far), real_time) => return interrupted(args, &request, &so_far, real_time),
+    };
     if let Some((out, file)) = arriving {
         file.finish().map_err(|error| Failure::file("write", out, &error))?;
     }
@@ -224,4 +233,23 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
     // What could not be kept does not hide what was found.
     remembered.and(logged(qlog.as_ref()))?;
     if outcome.received.intact { Ok(()) } else { Err(Failure::Check) }
+}
+
+/// Says what is known of a transfer that was interrupted. Of a file nothing is kept.
+fn interrupted(args: &FetchArgs, request: &Request, so_far: &SoFar, real_time: bool) -> Done {
+    let received = so_far.received.as_ref().map_or(0, |received| received.bytes);
+    let sent = so_far.report.as_ref().map_or(0, |report| report.bytes);
+    if args.file.is_some() || received + sent == 0 {
+        return Err(Failure::InterruptedEarly);
+    }
+    let document = show::json_so_far(request, so_far, real_time);
+    if let Some(result) = &args.out {
+        write_file(result, format!("{document:#}\n").as_bytes())?;
+    }
+    if args.json {
+        print_json(&document)?;
+    } else {
+        print(&show::text_so_far(request, so_far))?;
+    }
+    Err(Failure::Interrupted)
 }

@@ -3,7 +3,11 @@ use flowstart_congestion::{AvoidanceConfig, ControllerConfig, StartConfig};
 use super::*;
 
 fn ledger(window: u32) -> Ledger {
-    let avoidance = AvoidanceConfig::from_name("reno").unwrap();
+    ledger_of(window, "reno")
+}
+
+fn ledger_of(window: u32, avoidance: &str) -> Ledger {
+    let avoidance = AvoidanceConfig::from_name(avoidance).unwrap();
     let mut config = ControllerConfig::new(StartConfig::SlowStart, avoidance);
     config.initial_window = window;
     Ledger::new(Controller::new(&config), 1452, Span::from_millis(20))
@@ -62,6 +66,24 @@ fn losses_of_one_window_are_one_reduction_and_the_window_ends_at_the_threshold()
     }
     assert_eq!((ledger.in_flight(), ledger.counts().lost), (0, 3));
     assert_eq!(ledger.controller().cwnd(), threshold);
+}
+
+/// As the first packet of a reduction leaves when the queue is full, a second one would be lost.
+#[test]
+fn an_ack_or_a_timer_that_finds_a_loss_lets_one_packet_go() {
+    for by_ack in [true, false] {
+        let mut ledger = ledger_of(20, "cubic");
+        send(&mut ledger, at(0), 0, 20);
+        acknowledge(&mut ledger, at(20), 1);
+        acknowledge(&mut ledger, at(20), 2);
+        if by_ack {
+            ledger.note(at(21), Told::Acked { number: 3 });
+        }
+        ledger.note(at(21), Told::Lost { number: 0 });
+        ledger.settle(at(21), Span::ZERO);
+        assert!(ledger.controller().ssthresh() < 20, "a reduction");
+        assert_eq!(ledger.controller().cwnd(), ledger.in_flight() + 1, "found by an ACK: {by_ack}");
+    }
 }
 
 #[test]

@@ -46,18 +46,18 @@ impl Server {
         }
         let most = self.service.most_time;
         let lasts = request.nanos.map(Span::from_nanos);
-        if lasts.is_some_and(|lasts| lasts > most) || size.is_none() && lasts.is_none() {
+        if lasts.is_some_and(|lasts| lasts > most) {
             return Err(format!("a transfer takes at most {} s here", most.as_secs_f64()));
         }
         let (mut sending, mut receiving, mut resumed) = (None, None, None);
-        match request.direction {
-            Direction::Down => {
-                let mut config = (self.controllers)(&request.start, &request.avoidance, self.mtu)?;
-                let within = Request {
-                    size: size.or(Some(self.service.most_bytes)),
-                    nanos: Some(lasts.unwrap_or(most).as_nanos()),
-                    ..request.clone()
-                };
+        let config = match request.direction {
+            Direction::Down => Some((self.controllers)(&request.start, &request.avoidance, self.mtu)?),
+            Direction::Up => None,
+        };
+        let share = self.allowances.take(&self.service, now, peer.ip(), (size, lasts))?;
+        match config {
+            Some(mut config) => {
+                let within = Request { size: Some(share.bytes), nanos: Some(share.time.as_nanos()), ..request.clone() };
                 if let Some((memory, today)) = &mut self.memory {
                     resumed = memory.propose(peer.ip(), today(), &mut config);
                 }
@@ -65,9 +65,9 @@ impl Server {
                 sending.driven(self.real_time);
                 sending.resume(resumed);
             }
-            Direction::Up => {
+            None => {
                 // With the headers of pieces.
-                let allowed = self.service.most_bytes.saturating_add(self.service.most_bytes / 64 + (1 << 20));
+                let allowed = share.bytes.saturating_add(share.bytes / 64 + (1 << 20));
                 receiving = Some(Receiving::new(Sink::Check, allowed));
             }
         }
@@ -84,6 +84,7 @@ impl Server {
             told: false,
             begun: false,
             resumed,
+            share: Some(share),
         };
         line.session = Some((request.session, 0));
         if let (Some(control), Some(connection)) = (line.control, self.endpoint.connection(number)) {

@@ -76,6 +76,8 @@ pub(crate) struct Described {
     planned: Time,
     /// The longest time that a packet of the look waited.
     pub(crate) longest: Span,
+    /// What each of them waited, and when it left.
+    pub(crate) waits: Vec<(Time, Span)>,
     pub(crate) dropped: u64,
 }
 
@@ -105,6 +107,7 @@ impl Described {
             coming,
             planned: Time::ZERO,
             longest: Span::ZERO,
+            waits: Vec::new(),
             dropped: 0,
         }
     }
@@ -220,6 +223,7 @@ impl Described {
             return;
         };
         self.longest = self.longest.max(waited);
+        self.waits.push((done, waited));
         let at = there + self.delay;
         let at = self.jitter.as_mut().map_or(at, |jitter| jitter.delay(at));
         let ecn = match handle.ecn {

@@ -368,6 +368,13 @@ pub(crate) fn server_address() -> SocketAddr {
     "10.0.0.2:4433".parse().unwrap()
 }
 
+/// A client that begins now.
+pub(crate) fn client(clock: Clock, now: Time, request: Request) -> Client {
+    let limits = Limits { seed: Some([request.session as u8; 32]), ..Limits::default() };
+    let ends = (controller(&request.start, &request.avoidance, 1452).unwrap(), Sink::Check);
+    Client::new(clock, now, &limits, server_address(), None, request, ends).unwrap()
+}
+
 pub(crate) fn world(link: &Link, request: Request, pinned: Option<Fingerprint>, service: Service) -> World {
     world_with(link, request, pinned, service, LookConfig::default())
 }
