@@ -361,8 +361,8 @@ mod tests {
         assert!((8..40).contains(&rounds), "{rounds}");
     }
 
-    /// HyStart leaves a queue as long as the path: while it goes away RTTs of a round trip differ by
-    /// more than any target.
+    /// HyStart leaves a queue as long as the path: while it goes away RTTs of a round trip differ
+    /// by more than any target.
     #[test]
     fn where_nobody_looked_the_end_of_a_long_queue_is_no_noise() {
         // From 60 ms down to 20 in 8 round trips, each of which has RTTs that differ by 10 ms.

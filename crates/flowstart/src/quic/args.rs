@@ -83,7 +83,8 @@ pub(crate) struct MemoryArgs {
 #[derive(Args, Debug)]
 #[cfg_attr(not(feature = "quic"), allow(dead_code))]
 pub(crate) struct ServerArgs {
-    /// Where `flowstart serve` runs: HOST or HOST:PORT; an address of IPv6 with a port is in brackets
+    /// Where `flowstart serve` runs: HOST or HOST:PORT; an address of IPv6 with a port is in
+    /// brackets
     pub(crate) host: String,
     /// UDP port [default: 4433]
     #[arg(short, long)]
@@ -116,8 +117,8 @@ pub(crate) struct FetchArgs {
     /// Bytes to transfer; a bare number is bytes, and K, M, G and T are those of iperf3, of 1024
     #[arg(short = 'n', long, value_name = "SIZE", value_parser = size)]
     pub(crate) size: Option<Bytes>,
-    /// Time to transfer for; a bare number is seconds, and 0 for as long as the server lets it, or until
-    /// Ctrl-C
+    /// Time to transfer for; a bare number is seconds, and 0 for as long as the server lets it, or
+    /// until Ctrl-C
     #[arg(short, long, value_name = "TIME", value_parser = seconds)]
     pub(crate) time: Option<Span>,
     /// Streams that carry the data; 16 carry it if fewer are named
