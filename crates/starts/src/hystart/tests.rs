@@ -31,7 +31,7 @@ fn sample(start: &mut Hystart, now: Time, rtt: Span, cwnd: u32) -> Option<ExitRe
 #[test]
 fn the_delay_limit_is_an_eighth_above_the_smallest_rtt_within_4_and_16_ms() {
     let config = HystartConfig::default();
-    let limits =
+    let limits: [(u64, u64); 7] =
         [(5, 9_000), (20, 24_000), (32, 36_000), (50, 56_250), (100, 112_500), (128, 144_000), (200, 216_000)];
     for (min, limit) in limits {
         assert_eq!(ms(min) + config.delay_threshold(ms(min)), Span::from_micros(limit), "min {min} ms");
