@@ -133,7 +133,7 @@ fn what_was_finished_before_ctrl_c_is_kept_and_not_probed_again() {
     let mut command = flowstart(folder.path());
     command.args(&arguments).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().expect("the program is built");
-    let first = folder.path().join("out/finished/hystart+cubic__QUIC_-1500000bps.csv");
+    let first = folder.path().join("out/finished/hystart+cubic_QUIC-1500000bps.csv");
     while !first.is_file() {
         assert!(child.try_wait().expect("a child").is_none(), "it ended before the first rate was finished");
         std::thread::sleep(Duration::from_millis(20));
@@ -163,7 +163,7 @@ fn who_finishes_nothing_does_not_lose_what_was_finished_earlier() {
     let free = std::net::UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port");
     let finished = folder.path().join("out/finished");
     std::fs::create_dir_all(&finished).expect("a folder");
-    let names = ["parameters.json", "hystart+cubic__QUIC_-1500000bps.csv"];
+    let names = ["parameters.json", "hystart+cubic_QUIC-1500000bps.csv"];
     names.iter().for_each(|name| std::fs::write(finished.join(name), *name).expect("written"));
     let to = free.to_string();
     let arguments = [SHORT, &["--to", &to, "--out", "out"]].concat();
@@ -185,7 +185,7 @@ fn a_server_that_goes_away_is_told_after_what_was_finished() {
     let arguments = [SHORT, &["--to", &server.to, "--out", "out", "--json"]].concat();
     let mut command = flowstart(folder.path());
     let mut child = command.args(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("built");
-    let first = folder.path().join("out/finished/hystart+cubic__QUIC_-1500000bps.csv");
+    let first = folder.path().join("out/finished/hystart+cubic_QUIC-1500000bps.csv");
     while !first.is_file() {
         assert!(child.try_wait().expect("a child").is_none(), "it ended before the first rate was finished");
         std::thread::sleep(Duration::from_millis(20));

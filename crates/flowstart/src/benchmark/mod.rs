@@ -340,6 +340,6 @@ mod tests {
             assert!(rest.contains(&format!("benchmark {hash}.")), "{command}: {hash}");
             tables += 1;
         }
-        assert_eq!(tables, 7);
+        assert_eq!(tables, 13);
     }
 }
