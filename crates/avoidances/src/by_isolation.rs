@@ -308,8 +308,8 @@ mod tests {
     }
 
     fn assumed() -> ByIsolation<DelayTarget, Cubic> {
-        let (isolated, shared) = (DelayTargetConfig::default().unasked(), CubicConfig::default());
-        ByIsolation::assumed(DelayTarget::new(&isolated, 1448), Cubic::new(&shared))
+        let (isolated, shared) = (DelayTargetConfig::default(), CubicConfig::default());
+        ByIsolation::assumed(DelayTarget::unasked(&isolated, 1448), Cubic::new(&shared))
     }
 
     /// Goes on until the second is in charge; after how many round trips of 20 ms with ten ACKs.

@@ -104,7 +104,7 @@ flowstart_control::registry! {
         names: "delay_target",
         about: "keeps its queueing delay at half a millisecond in a queue of its own; cubic where noise or others forbid it",
         new: |flow| Box::new(ByIsolation::assumed(
-            DelayTarget::new(&config.unasked(), flow.mss),
+            DelayTarget::unasked(config, flow.mss),
             Cubic::new(&CubicConfig::default()),
         )),
     }

@@ -88,6 +88,12 @@ pub struct DelayTarget {
     round_most: Span,
     /// The differences of both in the latest rounds, in a ring.
     ranges: [Span; MOST_ROUNDS],
+    /// The same without what `rtt` rose or fell by from a round's begin to its end: a queue of its
+    /// own that comes or goes.
+    unrest: [Span; MOST_ROUNDS],
+    began_at: Span,
+    /// Its queue is taken for its own although nobody has looked.
+    unasked: bool,
     next_range: usize,
     /// The RTT without a queue as packets of a burst have it that wait for each other: that of the
     /// last round in which more was delivered as more was sent.
@@ -113,6 +119,9 @@ pub struct DelayTarget {
     silent: bool,
     /// Less was delivered than sent, or there was a queue.
     full: bool,
+    /// Rounds for which the queue that the start left may still be there: until it was seen to be
+    /// gone, RTTs that differ are no noise.
+    left: u32,
     /// The longest queueing delay of this round, in seconds.
     longest: f64,
     /// The shortest of these in rounds in which a buffer overflowed, in this half of a window and
@@ -158,6 +167,9 @@ impl DelayTarget {
             round_least: Span::MAX,
             round_most: Span::ZERO,
             ranges: [Span::ZERO; MOST_ROUNDS],
+            unrest: [Span::ZERO; MOST_ROUNDS],
+            began_at: Span::ZERO,
+            unasked: false,
             next_range: 0,
             in_bursts: Span::ZERO,
             delivered_before: Rate::ZERO,
@@ -172,6 +184,7 @@ impl DelayTarget {
             settling: false,
             silent: false,
             full: false,
+            left: 0,
             longest: 0.0,
             shallow: [f64::INFINITY; 2],
             brake: Brake::Off,
@@ -185,6 +198,13 @@ impl DelayTarget {
             uneven: false,
             trial: Trial::new(),
         }
+    }
+
+    /// The same for a queue that is taken for the flow's own unasked.
+    #[must_use]
+    pub(crate) fn unasked(config: &DelayTargetConfig, mss: u32) -> Self {
+        let config = config.unasked();
+        Self { left: config.give_up_rounds.saturating_mul(2), unasked: true, ..Self::new(&config, mss) }
     }
 
     /// The rate; `None` before it has taken over.
@@ -339,10 +359,14 @@ impl DelayTarget {
     /// Notes whether the rate of this round trip is too low for a path with so much noise.
     fn watch_rate(&mut self, now: Time) {
         // Their median: a queue that is emptied makes a few rounds differ by much.
-        let mut ranges = self.ranges;
-        let ranges = &mut ranges[..self.config.noise_rounds as usize];
-        ranges.sort_unstable();
-        let range = ranges[ranges.len() / 2].as_secs_f64();
+        let middle = |mut ranges: [Span; MOST_ROUNDS]| {
+            let ranges = &mut ranges[..self.config.noise_rounds as usize];
+            ranges.sort_unstable();
+            ranges[ranges.len() / 2].as_secs_f64()
+        };
+        let range = middle(self.ranges);
+        // Whoever has a start's long queue behind it swings for some time.
+        let unrest = if self.unasked { middle(self.unrest) } else { range };
         // Where every RTT is longer than the smallest, that is noise, too.
         let offset = self.calm.get().checked_sub(self.smallest.get()).unwrap_or(Span::ZERO);
         let noise = range.max(if self.calm.get() == Span::MAX { 0.0 } else { offset.as_secs_f64() });
@@ -352,13 +376,14 @@ impl DelayTarget {
         let is_noisy = noise >= self.config.give_up_noise.as_secs_f64().max(packet * self.config.give_up_packets);
         let is_low = self.rate.is_some_and(|rate| (rate.as_bps() as f64) < peak * self.config.give_up_share);
         // No target is as long as that, so that the rate may never have been what it could be.
-        let too_noisy = range > self.config.max_noise.as_secs_f64().max(packet * self.config.turn_packets);
+        let too_noisy = unrest > self.config.max_noise.as_secs_f64().max(packet * self.config.turn_packets);
         let target = self.target_at(self.path.delivery.unwrap_or(Rate::ZERO)).max(self.least_target());
         let is_unannounced = self.loss() > self.config.loss_threshold && self.queueing().as_secs_f64() <= target;
         self.unannounced =
             if is_unannounced { self.config.noise_rounds - 1 } else { self.unannounced.saturating_sub(1) };
-        self.starved =
-            if (is_noisy || self.unannounced > 0) && is_low || too_noisy { self.starved.saturating_add(1) } else { 0 };
+        self.left = if self.queueing().as_secs_f64() <= target { 0 } else { self.left.saturating_sub(1) };
+        let starves = (is_noisy || self.unannounced > 0) && is_low || too_noisy;
+        self.starved = if starves && self.left == 0 { self.starved.saturating_add(1) } else { 0 };
     }
 
     fn on_round(&mut self, now: Time) {
@@ -386,6 +411,9 @@ impl DelayTarget {
         if self.rate.is_some() && self.path.delivery.is_some() {
             self.watch_rate(now);
         }
+        let drift = self.rtt.max(self.began_at).checked_sub(self.rtt.min(self.began_at)).unwrap_or(Span::ZERO);
+        self.unrest[self.next_range] = range.checked_sub(drift).unwrap_or(Span::ZERO);
+        self.began_at = self.rtt;
         self.ranges[self.next_range] = range;
         self.next_range = (self.next_range + 1) % self.config.noise_rounds as usize;
         if !mean.is_zero() {

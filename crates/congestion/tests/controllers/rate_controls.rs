@@ -110,7 +110,7 @@ fn a_start_above_the_fair_share_is_drained_within_five_round_trips() {
     for windows in [1.33, 2.0, 3.0] {
         let (rounds, afterwards) = drain(windows);
         assert!(rounds < 5.0, "{rounds} round trips from {windows} BDP");
-        assert!(afterwards < 2.0, "{afterwards} ms");
+        assert!(afterwards < 2.0, "{afterwards} ms from {windows} BDP");
     }
 }
 
