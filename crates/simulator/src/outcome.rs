@@ -117,7 +117,8 @@ impl FlowOutcome {
     }
 
     /// A link dropped this packet. Only data counts, so neither ACKs nor SYNs nor window probes do;
-    /// a segment belongs to the start if it was sent before that ended or within [`AFTER_START`].
+    /// a segment belongs to the start if it was sent before that ended or within two smoothed round
+    /// trips after it.
     pub fn count_drop(&mut self, packet: &Packet) {
         match &packet.body {
             Body::Datagram(_) => self.dropped += 1,
