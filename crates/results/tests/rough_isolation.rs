@@ -309,3 +309,23 @@ fn a_delay_target_that_nobody_asked_for_carries_what_cubic_carries_over_links_as
         assert!(ours > 0.85 * theirs, "{name}: {ours} of {theirs} Mbit/s");
     }
 }
+
+/// A start's long queue goes away in swings; they are its own, and not noise of the path.
+#[test]
+fn a_delay_target_that_nobody_asked_for_keeps_its_queue_short_after_a_start_that_filled_it() {
+    for (mbps, ms, buffer, start) in
+        [(150, 100, "1 BDP", "slow_start"), (150, 100, "4 BDP", "hystart"), (10, 40, "1 BDP", "hystart")]
+    {
+        let text = format!(
+            "duration = \"20 s\"\n[path]\ncapacity = \"{mbps} Mbit/s\"\nrtt = \"{ms} ms\"\nbuffer = \"{buffer}\"\n\
+             [[flow]]\nalgorithm = \"{start}+delay_target\"\n"
+        );
+        let scenario = Scenario::parse("alone", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let results = run_scenario(&scenario, None, &Cancel::default(), |_| {}).unwrap();
+        let links = results.table("links").unwrap();
+        let place = links.spec().columns.iter().position(|column| column.name == "sojourn_mean_us").unwrap();
+        let Column::Float(waits) = &links.columns()[place] else { panic!("a number") };
+        let wait = waits[0].unwrap() / 1e3;
+        assert!(wait < f64::from(ms) / 8.0, "{start}, {mbps} Mbit/s, {ms} ms, {buffer}: {wait} ms");
+    }
+}

@@ -94,8 +94,7 @@ pub struct DelayTargetConfig {
     /// before, or in which RTTs differ by more than `max_noise` and `turn_packets`, after which
     /// another avoidance had better go on; default 8, 0 for never. Twice as many where nobody has
     /// looked whose queue it is: such a start may leave a long queue, and while that goes away RTTs
-    /// of a round trip differ by much; they are not counted until it is gone, or for four times as
-    /// many.
+    /// of a round trip differ by much.
     pub give_up_rounds: u32,
     /// Of the most that was delivered in the last `min_rtt_window`, above 0 up to 1; default 0.8.
     pub give_up_share: f64,

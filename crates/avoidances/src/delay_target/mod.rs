@@ -119,9 +119,6 @@ pub struct DelayTarget {
     silent: bool,
     /// Less was delivered than sent, or there was a queue.
     full: bool,
-    /// Rounds for which the queue that the start left may still be there: until it was seen to be
-    /// gone, RTTs that differ are no noise.
-    left: u32,
     /// The longest queueing delay of this round, in seconds.
     longest: f64,
     /// The shortest of these in rounds in which a buffer overflowed, in this half of a window and
@@ -184,7 +181,6 @@ impl DelayTarget {
             settling: false,
             silent: false,
             full: false,
-            left: 0,
             longest: 0.0,
             shallow: [f64::INFINITY; 2],
             brake: Brake::Off,
@@ -203,8 +199,7 @@ impl DelayTarget {
     /// The same for a queue that is taken for the flow's own unasked.
     #[must_use]
     pub(crate) fn unasked(config: &DelayTargetConfig, mss: u32) -> Self {
-        let config = config.unasked();
-        Self { left: config.give_up_rounds.saturating_mul(2), unasked: true, ..Self::new(&config, mss) }
+        Self { unasked: true, ..Self::new(&config.unasked(), mss) }
     }
 
     /// The rate; `None` before it has taken over.
@@ -381,9 +376,8 @@ impl DelayTarget {
         let is_unannounced = self.loss() > self.config.loss_threshold && self.queueing().as_secs_f64() <= target;
         self.unannounced =
             if is_unannounced { self.config.noise_rounds - 1 } else { self.unannounced.saturating_sub(1) };
-        self.left = if self.queueing().as_secs_f64() <= target { 0 } else { self.left.saturating_sub(1) };
-        let starves = (is_noisy || self.unannounced > 0) && is_low || too_noisy;
-        self.starved = if starves && self.left == 0 { self.starved.saturating_add(1) } else { 0 };
+        self.starved =
+            if (is_noisy || self.unannounced > 0) && is_low || too_noisy { self.starved.saturating_add(1) } else { 0 };
     }
 
     fn on_round(&mut self, now: Time) {
