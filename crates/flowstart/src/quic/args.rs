@@ -52,10 +52,10 @@ pub(crate) struct ServeArgs {
           value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) per_peer: usize,
     /// Most bytes of all transfers of one address (over IPv6, of one /64) in an hour
-    #[arg(long, value_name = "SIZE", default_value = "100GB")]
+    #[arg(long, value_name = "SIZE", default_value = "100GB", allow_hyphen_values = true)]
     pub(crate) peer_bytes: Bytes,
     /// Most time of all of them in an hour; of those at the same time each counts
-    #[arg(long, value_name = "TIME", default_value = "3600s")]
+    #[arg(long, value_name = "TIME", default_value = "3600s", allow_hyphen_values = true)]
     pub(crate) peer_time: Span,
     /// Folder for a qlog of every connection, a file each
     #[arg(long, value_name = "DIR")]
