@@ -61,6 +61,7 @@ Examples:
   flowstart compare -C 'paced_chirping+dctcp@step_mark 1ms' -C 'dctcp@step_mark 1ms' --background '2 dctcp'
   flowstart compare --profile cable --with 'merged_acks = { within = \"2 ms\", most = 44 }' --with 'jitter = \"2 ms\"'
   flowstart compare --with 'medium.shaper = { burst = \"32 kB\", line = \"1 Gbit/s\" }' --with 'queue = \"fq_codel\"'
+  sudo flowstart compare --worlds -C cubic,reno --runs 5
   flowstart compare --json --no-report | jq '.contestants[].label'
 
 A contestant is START+AVOIDANCE@QUEUE, for instance \"paced_chirping+cubic@drop_tail 1 BDP\", or a short
@@ -228,8 +229,12 @@ pub(crate) struct CompareArgs {
     /// Race over this project's QUIC instead, with the contestants' own starts and avoidances
     #[arg(long, conflicts_with_all = ["threads", "real"], help_heading = "Real")]
     pub(crate) quic: bool,
-    /// Most lateness of 99 % of the packets with --real and --quic; a race that is later fails with
-    /// status 4 [default: 1 ms]
+    /// Race in the simulator, over this machine's kernel and over this project's QUIC: one table of
+    /// the three
+    #[arg(long, conflicts_with_all = ["real", "quic", "pcap", "figure", "all"], help_heading = "Real")]
+    pub(crate) worlds: bool,
+    /// Most lateness of 99 % of the packets with --real, --quic and --worlds; a race that is later
+    /// fails with status 4 [default: 1 ms]
     #[arg(long, value_name = "TIME", help_heading = "Real")]
     pub(crate) fidelity: Option<Span>,
     /// Write the bottleneck's packets of each contestant's first run into this folder, as pcapng

@@ -78,6 +78,7 @@ pub fn compare(arguments: &[OsString], hooks: Hooks) -> Result<Raced, Called> {
                 ("--out", output.out.is_some()),
                 ("--output", !output.files.is_empty()),
                 ("--pcap", args.pcap.is_some()),
+                ("--worlds", args.worlds),
             ])?;
             let (race, _) = crate::compare::race(&args)?;
             let (result, verdict) = crate::compare::raced(&race, &args)?;

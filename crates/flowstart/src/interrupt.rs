@@ -1,5 +1,6 @@
 //! Ctrl-C: the first asks for an orderly end, the second ends at once.
 
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use flowstart_parallel::Cancel;
@@ -11,12 +12,19 @@ pub(crate) const STATUS: u8 = 130;
 /// whole group, which the program is in.
 const AGAIN: Duration = Duration::from_millis(200);
 
-/// From now on Ctrl-C (and SIGTERM) asks what is returned to stop.
+/// What the handler asks to stop: one handler for everything that a command runs.
+static ASKED: OnceLock<Cancel> = OnceLock::new();
+
+/// From now on Ctrl-C (and SIGTERM) asks what is returned to stop. Every call returns the same.
 pub(crate) fn listen() -> Cancel {
     // Another program has its own way with Ctrl-C.
     if let Some(hooks) = crate::session::hooks() {
         return hooks.cancel;
     }
+    ASKED.get_or_init(handle).clone()
+}
+
+fn handle() -> Cancel {
     let cancel = Cancel::default();
     let asked = cancel.clone();
     let mut first = None;

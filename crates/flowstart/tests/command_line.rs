@@ -174,6 +174,8 @@ fn bad_input_is_refused_in_one_sentence_with_status_2() {
         &["-C", "cubic/ack1", "--real"],
         &["-C", "cubic/ack1", "--quic"],
         &["-C", "cubic/ecn", "--quic"],
+        &["-C", "cubic", "--fidelity", "1ms"],
+        &["-C", "cubic", "--worlds", "-o", "lead.svg"],
         &["-C", "cubic/linux", "--quic"],
         &["-C", "cubic/aware0", "--quic"],
         &["-C", "cubic", "--background", "2 reno/linux", "--real"],

@@ -44,7 +44,7 @@ pub use controls::{not_real, not_real_of_path};
 pub use emulate::{Emulated, emulate};
 pub use error::Error;
 pub use programs::{Ended, How, Programs};
-pub use race::{RealRace, left_out, race};
+pub use race::{RealRace, left_out, race, refused};
 pub use runs::{Runs, run};
 pub use stamps::StampCheck;
 pub use tables::flow_name;

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use flowstart_emulator::Fidelity;
 use flowstart_parallel::Cancel;
-use flowstart_race::{Purpose, Race, RaceResult, Stage};
+use flowstart_race::{Contestant, Purpose, Race, RaceResult, Stage};
 use flowstart_scenario::{FlowSpec, Scenario};
 use flowstart_simulator::{Observer, Outcome};
 
 #[cfg(feature = "quic")]
 use super::controls::not_over_quic;
-use super::controls::{not_real, other_start};
+use super::controls::{control, not_real, other_start};
 use super::perform::{Wanted, perform};
 use super::replay::play_back;
 use super::{Error, Transport};
@@ -106,6 +106,22 @@ pub fn left_out(race: &Race, transport: Transport) -> Result<Vec<String>, Error>
     Ok(list)
 }
 
+/// Why a race with this contestant alone cannot be carried here, in a sentence; `None` if it can.
+#[must_use]
+pub fn refused(race: &Race, contestant: &Contestant, transport: Transport) -> Option<String> {
+    let alone = Race { contestants: vec![contestant.clone()], ..race.clone() };
+    let checked = left_out(&alone, transport).and_then(|_| match transport {
+        Transport::Kernel => {
+            let compiled = alone.scenario(contestant, Purpose::Start, 0).simulation(0)?;
+            let missing = compiled.groups.iter().map(|label| control(&label.algorithm, None).map(|_| ()));
+            missing.collect::<Result<(), Error>>()
+        }
+        #[cfg(feature = "quic")]
+        Transport::Quic => Ok(()),
+    });
+    checked.err().map(|error| error.to_string())
+}
+
 /// A contestant, or one as a background flow: everything is written out, which is not worth a word;
 /// what is not done is refused.
 fn is_contestant(flow: &FlowSpec) -> bool {
@@ -153,6 +169,15 @@ mod tests {
         let expected =
             ["flow[1].sender: the kernel's sender is as it is", "flow[1].receiver: the kernel's receiver is as it is"];
         assert_eq!(said(Transport::Kernel), expected);
+    }
+
+    #[test]
+    fn who_cannot_be_carried_is_told_with_the_reason() {
+        let race = Race::default();
+        let why = |name: &str| refused(&race, &name.parse().unwrap(), Transport::Kernel);
+        assert_eq!(why("hystart+cubic"), None);
+        assert_eq!(why("rapid_start+cubic").unwrap(), "rapid_start+cubic: the kernel's cubic begins with hystart");
+        assert!(why("slow_start+delay_target").unwrap().contains("no congestion control \"delay_target\""));
     }
 
     #[cfg(feature = "quic")]

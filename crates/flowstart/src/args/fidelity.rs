@@ -15,6 +15,7 @@ const EXAMPLES: &str = "\
 Examples:
   sudo flowstart fidelity --quick
   sudo flowstart fidelity -C cubic,bbr --runs 5 -o fidelity.html
+  sudo flowstart fidelity -C cubic --queues codel,red --duration 10s
   sudo flowstart fidelity --record=docs/fidelity.json
   sudo flowstart fidelity -C bbr --record=docs/fidelity.json --keep
   flowstart fidelity --recorded --markdown
@@ -23,7 +24,7 @@ One flow at a time over paths on which nothing was ever tuned, in the simulator 
 \"linux\" and offload = \"linux\", and on this machine's kernel over the emulator with its own
 defaults. The same code measures both. A goal is met or missed if the whole 95 % interval over the
 runs is on one side of it, else undecided. --quick takes about three and a half minutes, everything
-about twenty. DCTCP needs a kernel that has it, or flowstart kernel load dctcp. The exit status is 3 if
+about fifty. DCTCP needs a kernel that has it, or flowstart kernel load dctcp. The exit status is 3 if
 this machine does not allow real runs, 4 if no run was as punctual as --fidelity asks for.";
 
 /// Options of `flowstart fidelity`.
@@ -38,6 +39,11 @@ pub(crate) struct FidelityArgs {
     #[arg(short = 'C', long, value_name = "NAMES", value_delimiter = ',', default_value = "cubic,reno,bbr,dctcp",
         value_parser = ["cubic", "reno", "bbr", "dctcp"])]
     pub(crate) controls: Vec<String>,
+    /// Only these queues, such as "codel,red" or "step_mark 3 ms", with every control over one path
+    /// [default: the paths with the controls' own queue, then codel, fq_codel, pie and dual_pi2;
+    /// with --quick only the former]
+    #[arg(long, value_name = "QUEUES", value_delimiter = ',', value_parser = queue)]
+    pub(crate) queues: Vec<String>,
     /// Runs of each case; one decides nothing
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = runs, default_value = "3")]
     pub(crate) runs: u64,
@@ -61,7 +67,7 @@ pub(crate) struct FidelityArgs {
     pub(crate) add: bool,
     /// Run nothing: show what this file holds
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = RECORD,
-        conflicts_with_all = ["quick", "controls", "runs", "duration", "fidelity", "record", "keep", "add"])]
+        conflicts_with_all = ["quick", "controls", "queues", "runs", "duration", "fidelity", "record", "keep", "add"])]
     pub(crate) recorded: Option<PathBuf>,
     /// With --recorded: simulate again, beside the kernel's runs of the file, and put that into it
     #[arg(long, requires = "recorded")]
@@ -77,4 +83,9 @@ pub(crate) struct FidelityArgs {
     /// Exit with status 1 if a goal is missed
     #[arg(long)]
     pub(crate) strict: bool,
+}
+
+/// A queue, in the words in which it was given.
+fn queue(text: &str) -> Result<String, String> {
+    text.parse::<flowstart_scenario::QueueSpec>().map(|_| text.trim().to_owned())
 }

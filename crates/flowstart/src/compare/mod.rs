@@ -1,5 +1,7 @@
 //! `flowstart compare`: the race.
 
+mod worlds;
+
 use std::path::{Path, PathBuf};
 
 use flowstart_pages::compare::{Shown, TITLES};
@@ -25,6 +27,9 @@ const ENDINGS: [&str; 6] = ["html", "json", "csv", "md", "svg", "txt"];
 
 /// Runs the race.
 pub(crate) fn compare(args: &CompareArgs) -> Done {
+    if args.worlds {
+        return worlds::compare(args);
+    }
     let (race, warnings) = race(args)?;
     warnings.iter().for_each(|warning| note(warning));
     let folder = folder(args);
@@ -146,8 +151,9 @@ pub(crate) fn race(args: &CompareArgs) -> Result<(Race, Vec<String>), Failure> {
     race.horizon = args.horizon.or(race.horizon);
     race.seed = args.seed.unwrap_or(race.seed);
     race.runs = args.runs.or(race.runs);
-    if args.fidelity.is_some() && !(args.real || args.quic) {
-        return Err(Failure::Usage("--fidelity is about races with --real or --quic; name one of them".to_owned()));
+    if args.fidelity.is_some() && !(args.real || args.quic || args.worlds) {
+        let why = "--fidelity is about races with --real, --quic or --worlds; name one of them";
+        return Err(Failure::Usage(why.to_owned()));
     }
     race.real = args.real || args.quic;
     race.quic = args.quic;

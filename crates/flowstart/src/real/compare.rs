@@ -49,12 +49,12 @@ pub(crate) fn race(
 
 /// What carries the race.
 #[cfg(feature = "quic")]
-fn transport(race: &Race) -> Result<Transport, Failure> {
+pub(crate) fn transport(race: &Race) -> Result<Transport, Failure> {
     Ok(if race.quic { Transport::Quic } else { Transport::Kernel })
 }
 
 /// What carries the race.
 #[cfg(not(feature = "quic"))]
-fn transport(race: &Race) -> Result<Transport, Failure> {
+pub(crate) fn transport(race: &Race) -> Result<Transport, Failure> {
     if race.quic { Err(crate::quic::without()) } else { Ok(Transport::Kernel) }
 }

@@ -5,7 +5,9 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use flowstart_parallel::Cancel;
-use flowstart_real::fidelity::{Case, MOST_RUNS, QUANTITIES, Record, Row, cases, compare, kernel_version};
+use flowstart_real::fidelity::{
+    Case, MOST_RUNS, QUANTITIES, QUEUES, Record, Row, cases, compare, kernel_version, queue_cases,
+};
 use flowstart_units::Span;
 
 use super::records::{self, Forms, Origin};
@@ -142,7 +144,16 @@ fn wanted(args: &FidelityArgs) -> Result<Vec<Case>, Failure> {
         return Err(Failure::Usage(format!("--duration: {duration} is not between {SHORTEST} and {LONGEST}")));
     }
     let controls: Vec<&str> = args.controls.iter().map(String::as_str).collect();
-    Ok(cases(&controls, args.quick, args.duration.map(Span::as_secs_f64)))
+    let duration = args.duration.map(Span::as_secs_f64);
+    if !args.queues.is_empty() {
+        let queues: Vec<&str> = args.queues.iter().map(String::as_str).collect();
+        return Ok(queue_cases(&controls, &queues, args.quick, duration));
+    }
+    let mut list = cases(&controls, args.quick, duration);
+    if !args.quick {
+        list.extend(queue_cases(&controls, &QUEUES, false, duration));
+    }
+    Ok(list)
 }
 
 /// Runs the cases; also whether all were run. Of a case amid which it is interrupted nothing is

@@ -15,7 +15,7 @@ use flowstart_units::Span;
 
 use crate::output::{Failure, note};
 
-pub(crate) use compare::race;
+pub(crate) use compare::{race, transport};
 pub(crate) use emulate::emulate;
 pub(crate) use fidelity::fidelity;
 pub(crate) use scenarios::run;

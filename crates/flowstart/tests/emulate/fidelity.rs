@@ -19,6 +19,8 @@ fn what_is_wrong_is_said_in_a_sentence_before_anything_runs() {
     for (arguments, said) in [
         (&["--duration", "10 ms"][..], "--duration: 10 ms is not between 1 s and 600 s"),
         (&["-C", "vegas"], "vegas"),
+        (&["--queues", "codell"], "did you mean \"codel\"?"),
+        (&["--recorded", "--queues", "codel"], "cannot be used with"),
         (&["--runs", "0"], "not a number of runs"),
         (&["--recorded=none.json"], "none.json"),
         (&[&other], "is not a record of flowstart fidelity"),

@@ -174,6 +174,37 @@ fn a_race_over_quic_has_the_measures_of_a_simulated_one() {
     }
 }
 
+/// Who does not run in a world is left out there with a word, and the other worlds have it.
+#[test]
+#[cfg(feature = "quic")]
+fn one_race_in_three_worlds_is_one_table() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let rows = folder.path().join("rows.csv");
+    let race = ["compare", "--worlds", "-C", "reno,jump_start+cubic", "--capacity", "20Mbit/s", "--rtt", "20ms"];
+    let output = flowstart(&[&race[..], &["-n", "100kB", "--runs", "1", "--fidelity", "10s", "--json", "-o"]].concat())
+        .arg(&rows)
+        .output()
+        .unwrap();
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("kernel: left out: jump_start+cubic: the kernel's cubic begins with hystart"), "{said}");
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let labels = |world: &str| {
+        let contestants = document["worlds"][world]["contestants"].as_array().unwrap().iter();
+        contestants.map(|contestant| contestant["label"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(labels("kernel"), ["slow_start+reno"]);
+    for world in ["simulator", "QUIC"] {
+        assert_eq!(labels(world), ["slow_start+reno", "jump_start+cubic"]);
+    }
+    let rows = fs::read_to_string(&rows).unwrap();
+    let rows: Vec<&str> = rows.lines().filter(|line| line.contains("+reno,") || line.contains("+cubic,")).collect();
+    assert_eq!(rows.len(), 5, "{rows:?}");
+}
+
 #[test]
 fn what_the_kernel_does_not_do_is_said_or_refused() {
     if !possible() {

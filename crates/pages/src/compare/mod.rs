@@ -4,6 +4,7 @@ mod figures;
 mod page;
 mod tables;
 mod verdict;
+pub mod worlds;
 
 use flowstart_race::{ContestantResult, Others, RaceResult};
 use flowstart_report::{Color, Page, Palette, Table, Terminal};

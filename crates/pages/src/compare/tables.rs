@@ -16,7 +16,7 @@ pub(super) fn colors(result: &RaceResult, palette: &mut Palette) -> Vec<Color> {
 
 /// What a column of a table shows.
 #[derive(Clone, Copy)]
-enum Show {
+pub(super) enum Show {
     /// The queue a contestant meets.
     Queue,
     /// Why starts ended.
@@ -129,7 +129,7 @@ fn table(result: &RaceResult, colors: &[Color], title: &str, show: &[Show]) -> T
     table
 }
 
-fn column(show: Show) -> Column {
+pub(super) fn column(show: Show) -> Column {
     match show {
         Show::Queue => Column::text("queue").help("The bottleneck's queue."),
         Show::ExitReason => {
@@ -146,7 +146,7 @@ fn column(show: Show) -> Column {
     }
 }
 
-fn cell(result: &RaceResult, contestant: &ContestantResult, show: Show) -> Cell {
+pub(super) fn cell(result: &RaceResult, contestant: &ContestantResult, show: Show) -> Cell {
     match show {
         Show::Queue => Cell::text(result.race.queue_name(&contestant.contestant)),
         Show::ExitReason => Cell::text(exits(contestant)),

@@ -133,7 +133,7 @@ fn speed(result: &RaceResult, c: &ContestantResult) -> String {
     if parts.is_empty() { "nothing could be measured".to_owned() } else { parts.join(", ") }
 }
 
-fn milliseconds(ms: f64) -> String {
+pub(super) fn milliseconds(ms: f64) -> String {
     match ms {
         ms if ms >= 10_000.0 => format!("{:.1} s", ms / 1e3),
         ms if ms >= 1000.0 => format!("{:.2} s", ms / 1e3),

@@ -23,7 +23,8 @@ pub struct Case {
     pub capacity_mbps: f64,
     /// Base round-trip time in ms.
     pub rtt_ms: f64,
-    /// Its buffer, as scenario files have it.
+    /// Its buffer, as scenario files have it; empty where that is the queue's.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub buffer: String,
     /// Its queue, if it is not drop-tail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,6 +47,10 @@ const PATHS: [(f64, f64, &str); 3] = [(35.0, 30.0, "1 BDP"), (140.0, 12.0, "1.5 
 const QUICK_PATHS: usize = 2;
 /// The step of DCTCP's queue: above any burst, below the base round-trip times.
 const STEP: &str = "step_mark 2 ms";
+/// What every control meets besides: queues that do not wait until they are full.
+pub const QUEUES: [&str; 4] = ["codel", "fq_codel", "pie", "dual_pi2"];
+/// Mbit/s and round-trip time in ms of the path to them; how much they hold is theirs to say.
+const TO_QUEUES: (f64, f64) = (55.0, 25.0);
 /// Length of runs in s.
 const LONG: f64 = 20.0;
 const QUICK: f64 = 8.0;
@@ -141,6 +146,29 @@ pub fn cases(controls: &[&str], quick: bool, duration_s: Option<f64>) -> Vec<Cas
     list
 }
 
+/// The cases of these controls over one path with each of these queues, in the words of scenario
+/// files; `quick`: shorter ones. `duration_s` for runs of another length.
+#[must_use]
+pub fn queue_cases(controls: &[&str], queues: &[&str], quick: bool, duration_s: Option<f64>) -> Vec<Case> {
+    let (capacity_mbps, rtt_ms) = TO_QUEUES;
+    let duration_s = duration_s.unwrap_or(if quick { QUICK } else { LONG });
+    let of = |(control, algorithm): &(&str, &str)| {
+        let case = |queue: &str| Case {
+            control: (*control).to_owned(),
+            algorithm: (*algorithm).to_owned(),
+            capacity_mbps,
+            rtt_ms,
+            buffer: String::new(),
+            queue: Some(queue.to_owned()),
+            duration_s,
+            settle_s: duration_s * SETTLE,
+            reference: None,
+        };
+        queues.iter().copied().map(case).collect::<Vec<_>>()
+    };
+    CONTROLS.iter().filter(|(name, _)| controls.contains(name)).flat_map(of).collect()
+}
+
 impl Case {
     /// The scenario: one flow that does as Linux does, bursts and receive window included, sampled
     /// as often as the kernel can be asked.
@@ -163,12 +191,17 @@ impl Case {
         } else {
             String::new()
         };
-        let queue = self.queue.as_ref().map_or(String::new(), |queue| format!("queue = \"{queue}\"\n"));
+        let line = |key: &str, value: &str| match value {
+            "" => String::new(),
+            value => format!("{key} = \"{value}\"\n"),
+        };
+        let buffer = line("buffer", &self.buffer);
+        let queue = line("queue", self.queue.as_deref().unwrap_or_default());
         let text = format!(
-            "duration = \"{} s\"\n[path]\ncapacity = \"{} Mbit/s\"\nrtt = \"{} ms\"\nbuffer = \"{}\"\n{queue}\
+            "duration = \"{} s\"\n[path]\ncapacity = \"{} Mbit/s\"\nrtt = \"{} ms\"\n{buffer}{queue}\
              {way_back}[output]\nsample = \"1 ms\"\n\
              [[flow]]\nalgorithm = \"{}\"\nreceive_window = \"linux\"\noffload = \"linux\"\n{rtt}",
-            self.duration_s, self.capacity_mbps, self.rtt_ms, self.buffer, self.algorithm
+            self.duration_s, self.capacity_mbps, self.rtt_ms, self.algorithm
         );
         Ok(Scenario::parse("fidelity", &text)?)
     }
@@ -176,8 +209,9 @@ impl Case {
     /// The path in words: "35 Mbit/s, 30 ms, 1 BDP".
     #[must_use]
     pub fn path(&self) -> String {
-        let queue = self.queue.as_ref().map_or(String::new(), |queue| format!(", {queue}"));
-        format!("{} Mbit/s, {} ms, {}{queue}", self.capacity_mbps, self.rtt_ms, self.buffer)
+        let more = |what: &str| if what.is_empty() { String::new() } else { format!(", {what}") };
+        let (buffer, queue) = (more(&self.buffer), more(self.queue.as_deref().unwrap_or_default()));
+        format!("{} Mbit/s, {} ms{buffer}{queue}", self.capacity_mbps, self.rtt_ms)
     }
 }
 
@@ -206,6 +240,21 @@ mod tests {
         assert_eq!(quick.len(), 8);
         assert!(quick.iter().all(|case| case.reference.is_none() && case.duration_s == QUICK));
         assert_eq!(cases(&["reno"], true, Some(2.0)).iter().map(|case| case.duration_s).collect::<Vec<_>>(), [2.0; 2]);
+    }
+
+    #[test]
+    fn every_control_meets_every_queue() {
+        let names = CONTROLS.map(|(name, _)| name);
+        let all = queue_cases(&names, &QUEUES, false, None);
+        assert_eq!(all.len(), names.len() * QUEUES.len());
+        for (number, case) in all.iter().enumerate() {
+            let scenario = case.scenario().unwrap_or_else(|error| panic!("{}: {error}", case.path()));
+            scenario.simulation(0).unwrap();
+            let queue = QUEUES[number % QUEUES.len()];
+            assert!(scenario.effective().contains(&format!("\"{queue}\"")), "{}", scenario.effective());
+            assert_eq!(case.control, names[number / QUEUES.len()]);
+        }
+        assert_eq!(queue_cases(&["bbr"], &["red"], true, None)[0].settle_s, 2.0);
     }
 
     #[test]

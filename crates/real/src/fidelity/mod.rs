@@ -28,7 +28,7 @@ use crate::replay::play_back;
 use crate::{Error, Transport};
 
 use cases::{BACK, FORWARD};
-pub use cases::{CONTROLS, Case, cases, reference};
+pub use cases::{CONTROLS, Case, QUEUES, cases, queue_cases, reference};
 pub use check::MOST_RUNS;
 pub use judge::{Deviation, Goal, QUANTITIES, Quantity, Reached, Values};
 pub use lateness::{Disturbance, Waits};

@@ -1,0 +1,143 @@
+//! `flowstart compare --worlds`: the same race simulated, over this machine's kernel and over this
+//! project's QUIC.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use flowstart_pages::compare::worlds::{self, World};
+use flowstart_race::{Carrier, Race, RaceResult};
+
+use crate::args::CompareArgs;
+use crate::output::{
+    Done, Failure, ending, note, prepare_file, prepare_folder, print, print_json, terminal, write_file,
+};
+use crate::session::command_line;
+
+/// Formats of single files, by their endings.
+const ENDINGS: [&str; 5] = ["html", "json", "csv", "md", "txt"];
+/// Names of the files in the results' folder.
+const REPORT: &str = "report.html";
+const DOCUMENT: &str = "worlds.json";
+const TABLE: &str = "worlds.csv";
+
+/// The names of the worlds.
+const SIMULATOR: &str = "simulator";
+const KERNEL: &str = "kernel";
+const QUIC: &str = "QUIC";
+
+/// What came out in one of them.
+struct Told {
+    name: &'static str,
+    result: RaceResult,
+    /// What a real one was checked for.
+    verdict: Done,
+}
+
+/// Runs the races and shows them.
+pub(super) fn compare(args: &CompareArgs) -> Done {
+    let (race, warnings) = super::race(args)?;
+    warnings.iter().for_each(|warning| note(warning));
+    let folder = super::folder(args);
+    if let Some(folder) = &folder {
+        prepare_folder(folder)?;
+    }
+    for file in &args.output.files {
+        ending(file, &ENDINGS)?;
+        prepare_file(file)?;
+    }
+    let mut races = Vec::new();
+    for (name, carrier) in [(KERNEL, Carrier::Kernel), (QUIC, Carrier::EmulatedQuic)] {
+        races.extend(carried(&race, name, carrier)?.map(|race| (name, race)));
+    }
+    let mut told = Vec::new();
+    let mut interrupted = false;
+    // The real ones first: what they need of this machine is asked for before threads are started.
+    for (name, race) in races {
+        if interrupted {
+            break;
+        }
+        let (result, verdict) = super::raced(&race, args)?;
+        interrupted = !result.complete;
+        if result.complete || result.simulations.0 > 0 {
+            told.push(Told { name, result, verdict });
+        }
+    }
+    if told.is_empty() {
+        let why = "no contestant runs over this machine's kernel or over QUIC; leave out --worlds";
+        return Err(if interrupted { Failure::InterruptedEarly } else { Failure::usage(why) });
+    }
+    let (result, verdict) = super::raced(&race, args)?;
+    told.insert(0, Told { name: SIMULATOR, result, verdict });
+    show(&told, folder.as_deref(), args, warnings)?;
+    if interrupted || told.iter().any(|told| !told.result.complete) {
+        return Err(Failure::Interrupted);
+    }
+    told.into_iter().try_for_each(|told| told.verdict)
+}
+
+/// The race of those contestants that this carries; `None` if it carries nobody. Who is left out is
+/// said.
+fn carried(race: &Race, name: &str, carrier: Carrier) -> Result<Option<Race>, Failure> {
+    let mut race = Race { real: true, quic: carrier == Carrier::EmulatedQuic, ..race.clone() };
+    let mut kept = Vec::new();
+    for contestant in &race.contestants {
+        let refused = carrier.check([contestant]).err().map(|error| error.to_string());
+        match refused.map_or_else(|| refusal(&race, contestant), |why| Ok(Some(why)))? {
+            Some(why) => note(&format!("{name}: left out: {why}")),
+            None => kept.push(contestant.clone()),
+        }
+    }
+    race.contestants = kept;
+    Ok((!race.contestants.is_empty()).then_some(race))
+}
+
+#[cfg(target_os = "linux")]
+fn refusal(race: &Race, contestant: &flowstart_race::Contestant) -> Result<Option<String>, Failure> {
+    Ok(flowstart_real::refused(race, contestant, crate::real::transport(race)?))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn refusal(_: &Race, _: &flowstart_race::Contestant) -> Result<Option<String>, Failure> {
+    Err(Failure::NotPossible(crate::output::NEEDS_LINUX.to_owned()))
+}
+
+/// Prints the table and writes the files.
+fn show(told: &[Told], folder: Option<&Path>, args: &CompareArgs, notes: Vec<String>) -> Done {
+    let list: Vec<World<'_>> = told.iter().map(|told| World { name: told.name, result: &told.result }).collect();
+    let race = &told[0].result.race;
+    let title = args.title.clone();
+    let title =
+        title.unwrap_or_else(|| format!("One race in {} worlds, {}, {}", list.len(), race.capacity(), race.path.rtt));
+    let page = worlds::page(&list, title.clone(), command_line(), notes);
+    let table = worlds::table(&list);
+    let of = |told: &Told| (told.name.to_owned(), told.result.to_json());
+    let document = json!({ "worlds": told.iter().map(of).collect::<serde_json::Map<_, _>>() });
+    let plain = |terminal| {
+        let lines = [worlds::sentences(&list), worlds::remarks(&list)].map(|lines| lines.join("\n"));
+        format!("{title}\n\n{}\n{}\n", table.to_terminal(terminal), lines.join("\n\n"))
+    };
+    if let Some(folder) = folder {
+        write_file(&folder.join(DOCUMENT), format!("{document:#}\n").as_bytes())?;
+        write_file(&folder.join(TABLE), table.to_csv().as_bytes())?;
+        write_file(&folder.join(REPORT), page.to_html().as_bytes())?;
+    }
+    for file in &args.output.files {
+        let text = match ending(file, &ENDINGS)? {
+            "html" => page.to_html(),
+            "json" => format!("{document:#}\n"),
+            "csv" => table.to_csv(),
+            "md" => page.to_markdown(),
+            _ => plain(flowstart_report::Terminal::plain()),
+        };
+        write_file(file, text.as_bytes())?;
+    }
+    if args.output.json {
+        return print_json(&document);
+    }
+    let mut text = plain(terminal());
+    if let Some(folder) = folder {
+        text.push_str(&format!("report: {}\n", folder.join(REPORT).display()));
+    }
+    print(&text)
+}
