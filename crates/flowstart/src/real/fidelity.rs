@@ -53,7 +53,7 @@ pub(crate) fn fidelity(args: &FidelityArgs) -> Done {
     if let Some(file) = &args.record {
         prepare_file(file)?;
     }
-    let (mut record, whole) = run(&list, args)?;
+    let (mut record, whole) = run(&list, if args.add { &before } else { &[] }, args)?;
     if record.rows.is_empty() {
         return Err(Failure::InterruptedEarly);
     }
@@ -156,9 +156,9 @@ fn wanted(args: &FidelityArgs) -> Result<Vec<Case>, Failure> {
     Ok(list)
 }
 
-/// Runs the cases; also whether all were run. Of a case amid which it is interrupted nothing is
-/// kept.
-fn run(list: &[Case], args: &FidelityArgs) -> Result<(Record, bool), Failure> {
+/// Runs the cases, each after the runs that rows of `before` have; also whether all were run. Of a
+/// case amid which it is interrupted nothing is kept.
+fn run(list: &[Case], before: &[Row], args: &FidelityArgs) -> Result<(Record, bool), Failure> {
     let cancel: Cancel = interrupt::listen();
     let limit = fidelity_limit(args.fidelity);
     let bar = progress("comparing");
@@ -170,7 +170,8 @@ fn run(list: &[Case], args: &FidelityArgs) -> Result<(Record, bool), Failure> {
             runs += 1;
             bar.set_position(number as u64 * args.runs + runs);
         };
-        let Some(row) = compare(case, args.runs, &limit, &cancel, done)? else { break };
+        let first = before.iter().find(|row| row.case == *case).map_or(0, Row::runs);
+        let Some(row) = compare(case, first..first + args.runs, &limit, &cancel, done)? else { break };
         for why in row.left_out.iter().chain(&row.skipped) {
             note(&format!("{}, {}: left out: {why}", case.control, case.path()));
         }

@@ -80,5 +80,18 @@ fn reno_of_this_kernel_is_near_the_simulators_and_the_record_is_shown_again() {
     let (status, markdown, error) = fidelity(&[&recorded, "--markdown", "-o", page.to_str().unwrap()]);
     assert_eq!(status, Some(0), "{error}");
     assert!(markdown.contains("| reno | 35 Mbit/s, 30 ms, 1 BDP | kernel, emulated | "), "{markdown}");
+    // Another queue beside them, with a run more: it draws what no run before it drew.
+    let of = |queue: &str| {
+        let case = ["-C", "reno", "--queues", queue, "--quick", "--runs", "1", "--duration", "1 s", "--add"];
+        let more = ["--fidelity", "10 s", "--json", record.as_str()];
+        let (status, out, error) = fidelity(&[&case[..], &more].concat());
+        assert_eq!(status, Some(0), "{error}");
+        let document: serde_json::Value = serde_json::from_str(&out).unwrap();
+        let row = document["rows"].as_array().unwrap().last().unwrap().clone();
+        assert_eq!(row["case"]["queue"], queue, "{document:#}");
+        let runs = row["disturbances"].as_array().unwrap().iter();
+        (document["rows"].as_array().unwrap().len(), runs.map(|one| one["run"].as_u64().unwrap()).collect::<Vec<_>>())
+    };
+    assert_eq!((of("pie"), of("pie")), ((3, vec![0]), (3, vec![0, 1])));
     assert!(fs::read_to_string(page).unwrap().contains("Simulator and kernel side by side"));
 }

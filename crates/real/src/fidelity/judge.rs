@@ -92,13 +92,15 @@ impl Quantity {
         };
         let differences: Vec<f64> = ours.iter().zip(&kernel_values).map(|(ours, theirs)| ours - theirs).collect();
         if scale == 0.0 {
-            let same = differences.iter().all(|difference| *difference == 0.0);
-            let scaled = Deviation { mean: Some(0.0), half_width: Some(0.0), verdict: Reached::Met };
-            return if same && differences.len() > 1 {
-                Some(scaled)
-            } else {
-                none(Reached::Undecided.or_missed(!same))
+            // A share of nothing has no bound: what is clear of nothing is missed.
+            let verdict = match Estimate::of(&differences)? {
+                Estimate { mean: 0.0, half_width: Some(0.0), .. } => {
+                    return Some(Deviation { mean: Some(0.0), half_width: Some(0.0), verdict: Reached::Met });
+                }
+                Estimate { mean, half_width: Some(half), .. } if mean.abs() > half => Reached::Missed,
+                _ => Reached::Undecided,
             };
+            return none(verdict);
         }
         let scaled: Vec<f64> = differences.iter().map(|difference| difference / scale).collect();
         let Estimate { mean, half_width, .. } = Estimate::of(&scaled)?;
@@ -108,12 +110,6 @@ impl Quantity {
             _ => Reached::Undecided,
         };
         Some(Deviation { mean: Some(mean), half_width, verdict })
-    }
-}
-
-impl Reached {
-    fn or_missed(self, missed: bool) -> Self {
-        if missed { Self::Missed } else { self }
     }
 }
 
@@ -200,6 +196,9 @@ mod tests {
         assert_eq!(judged(4, &[0.0], &[0.0, 0.0]), Some((Some(0.0), Reached::Met)));
         assert_eq!(judged(4, &[3.0], &[0.0, 0.0]), Some((None, Reached::Missed)));
         assert_eq!(judged(4, &[0.0], &[0.0]), Some((None, Reached::Undecided)));
+        // One run of many with something is not clear of nothing, nor is a single run.
+        assert_eq!(judged(4, &[20.0, 0.0, 0.0, 0.0, 0.0], &[0.0; 5]), Some((None, Reached::Undecided)));
+        assert_eq!(judged(4, &[3.0], &[0.0]), Some((None, Reached::Undecided)));
         assert_eq!(judged(5, &[], &[]), None);
         assert_eq!(judged(5, &[4.0], &[]), Some((None, Reached::Missed)));
     }

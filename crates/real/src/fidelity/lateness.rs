@@ -85,6 +85,10 @@ impl TryFrom<String> for Waits {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Disturbance {
+    /// Which run it was, counted from 0: what it drew at random its simulation draws, too. `None`
+    /// stands for its place among the runs that count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<u64>,
     /// By how much the smallest round-trip time was longer than the simulator's, in us: what hosts
     /// and emulator always take.
     pub excess_us: f64,

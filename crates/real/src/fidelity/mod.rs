@@ -14,6 +14,8 @@ mod judge;
 mod lateness;
 mod watch;
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use flowstart_emulator::{Fidelity, FidelityLimit, HostId};
@@ -97,7 +99,7 @@ pub fn kernel_version() -> String {
     if version.is_empty() { "unknown".to_owned() } else { version.to_owned() }
 }
 
-/// Runs a case so often on the kernel and, where chance plays a part, in the simulator.
+/// Runs a case on the kernel, so often as there are numbers of runs, which chance goes by, and, where chance plays a part, in the simulator.
 /// [Privileges](flowstart_emulator::privilege) must be there. A run in which the emulator was less
 /// faithful than `limit` does not count. `done` hears of each run of the kernel. `None` if it was
 /// cancelled.
@@ -106,7 +108,7 @@ pub fn kernel_version() -> String {
 /// If the case cannot be run here; a control that the kernel lacks is no error.
 pub fn compare(
     case: &Case,
-    runs: u64,
+    runs: Range<u64>,
     limit: &FidelityLimit,
     cancel: &Cancel,
     mut done: impl FnMut(&Fidelity),
@@ -124,12 +126,12 @@ pub fn compare(
     };
     if let Err(error) = control(&case.algorithm, None) {
         row.skipped = Some(error.to_string());
-        row.simulate(runs)?;
+        row.simulate(runs.end)?;
         return Ok(Some(row));
     }
     let (_, nominal) = simulate(case, 0, &Disturbance::default())?;
     let wanted = Wanted { log: true, transport: Transport::Kernel, tell_late: Some(REPLAYED), captures: None };
-    for run in 0..runs {
+    for run in runs.clone() {
         let compiled = scenario.simulation(run)?;
         let performed = perform(&scenario, &compiled, &wanted, cancel)?;
         if cancel.is_cancelled() {
@@ -148,6 +150,7 @@ pub fn compare(
                 // A case has one flow.
                 let (sender, receiver) = performed.layout.ways[0];
                 row.disturbances.push(Disturbance {
+                    run: Some(run),
                     excess_us: excess_us(min_rtt(&outcome), nominal),
                     receiver: waits(receiver),
                     sender: waits(sender),
@@ -156,7 +159,7 @@ pub fn compare(
             }
         }
     }
-    row.simulate(runs)?;
+    row.simulate(runs.end)?;
     Ok(Some(row))
 }
 
@@ -210,7 +213,9 @@ impl Row {
 /// # Errors
 /// If the case is no scenario.
 pub fn simulated(case: &Case, disturbances: &[Disturbance]) -> Result<Vec<Values>, Error> {
-    let one = |(run, disturbance)| Ok(simulate(case, run, disturbance)?.0);
+    let one = |(place, disturbance): (u64, &Disturbance)| {
+        Ok(simulate(case, disturbance.run.unwrap_or(place), disturbance)?.0)
+    };
     let mut all = (0..).zip(disturbances).map(one).collect::<Result<Vec<Values>, Error>>()?;
     if all.iter().all(|values| *values == all[0]) {
         all.truncate(1);
@@ -271,13 +276,28 @@ mod tests {
         assert!(longer[1][1] < longer[0][1], "a longer path holds more of the window: {longer:?}");
     }
 
+    /// Runs were taken for those at their places: after one that was left out, and where runs were
+    /// added to those of before, the simulation drew other numbers.
+    #[test]
+    fn the_simulation_of_a_run_draws_what_the_run_drew() {
+        let case = &queue_cases(&["reno"], &["pie"], true, Some(2.0))[0];
+        let of = |runs: &[Option<u64>]| {
+            let list: Vec<_> = runs.iter().map(|run| Disturbance { run: *run, ..Disturbance::default() }).collect();
+            simulated(case, &list).unwrap()
+        };
+        let places = of(&[None; 3]);
+        assert_eq!(places.len(), 3, "chance plays a part");
+        assert_eq!(of(&[Some(2), Some(0)]), [places[2], places[0]]);
+    }
+
     #[test]
     fn what_the_emulator_delivered_late_is_late_in_the_simulator_too() {
         let case = &cases(&["cubic"], true, Some(4.0))[0];
         // Every 200 ms nothing arrives for 20 ms, in either direction.
         let late: Waits = "200000+20000 ".repeat(20).parse().unwrap();
         let of = |receiver: &Waits, sender: &Waits| {
-            let disturbance = Disturbance { excess_us: 0.0, receiver: receiver.clone(), sender: sender.clone() };
+            let disturbance =
+                Disturbance { receiver: receiver.clone(), sender: sender.clone(), ..Disturbance::default() };
             simulated(case, &[disturbance]).unwrap()[0]
         };
         let none = Waits::default();
