@@ -99,7 +99,8 @@ pub fn kernel_version() -> String {
     if version.is_empty() { "unknown".to_owned() } else { version.to_owned() }
 }
 
-/// Runs a case on the kernel, so often as there are numbers of runs, which chance goes by, and, where chance plays a part, in the simulator.
+/// Runs a case on the kernel, so often as there are numbers of runs, which chance goes by, and,
+/// where chance plays a part, in the simulator.
 /// [Privileges](flowstart_emulator::privilege) must be there. A run in which the emulator was less
 /// faithful than `limit` does not count. `done` hears of each run of the kernel. `None` if it was
 /// cancelled.
