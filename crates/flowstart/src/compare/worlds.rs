@@ -50,27 +50,28 @@ pub(super) fn compare(args: &CompareArgs) -> Done {
     for (name, carrier) in [(KERNEL, Carrier::Kernel), (QUIC, Carrier::EmulatedQuic)] {
         races.extend(carried(&race, name, carrier)?.map(|race| (name, race)));
     }
+    if races.is_empty() {
+        return Err(Failure::usage("no contestant runs over this machine's kernel or over QUIC; leave out --worlds"));
+    }
+    become_able()?;
+    races.insert(0, (SIMULATOR, race));
     let mut told = Vec::new();
     let mut interrupted = false;
-    // The real ones first: what they need of this machine is asked for before threads are started.
     for (name, race) in races {
-        if interrupted {
-            break;
-        }
         let (result, verdict) = super::raced(&race, args)?;
         interrupted = !result.complete;
         if result.complete || result.simulations.0 > 0 {
             told.push(Told { name, result, verdict });
         }
+        if interrupted {
+            break;
+        }
     }
-    if told.is_empty() {
-        let why = "no contestant runs over this machine's kernel or over QUIC; leave out --worlds";
-        return Err(if interrupted { Failure::InterruptedEarly } else { Failure::usage(why) });
+    if told.len() < 2 && interrupted {
+        return Err(Failure::InterruptedEarly);
     }
-    let (result, verdict) = super::raced(&race, args)?;
-    told.insert(0, Told { name: SIMULATOR, result, verdict });
     show(&told, folder.as_deref(), args, warnings)?;
-    if interrupted || told.iter().any(|told| !told.result.complete) {
+    if interrupted {
         return Err(Failure::Interrupted);
     }
     told.into_iter().try_for_each(|told| told.verdict)
@@ -90,6 +91,17 @@ fn carried(race: &Race, name: &str, carrier: Carrier) -> Result<Option<Race>, Fa
     }
     race.contestants = kept;
     Ok((!race.contestants.is_empty()).then_some(race))
+}
+
+/// Asks for what the real ones need of this machine, before threads are started.
+#[cfg(target_os = "linux")]
+fn become_able() -> Done {
+    crate::real::become_able()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn become_able() -> Done {
+    Err(Failure::NotPossible(crate::output::NEEDS_LINUX.to_owned()))
 }
 
 #[cfg(target_os = "linux")]
