@@ -120,9 +120,10 @@ impl<H: Host> Driver<H> {
     }
 
     /// Takes a datagram from a socket, and sends what may leave before and after it; false if there
-    /// is none.
+    /// is none and nothing left: else the node is to be asked anew when its next packet departs.
     fn take<N: Node>(&mut self, node: &mut N, socket: usize) -> io::Result<bool> {
         let mut asked = self.host.now();
+        let mut departed = false;
         let departs = node.departs();
         let ahead = self.watching.ahead();
         let near = departs <= node.deadline() && departs < asked + ahead;
@@ -132,6 +133,7 @@ impl<H: Host> Driver<H> {
             self.depart_at(node, departs)?;
             self.watching.watched(departs, departs.since(asked));
             asked = self.host.now();
+            departed = true;
         }
         let datagram = self.host.receive(socket, &mut self.packet);
         let now = self.host.now();
@@ -147,7 +149,7 @@ impl<H: Host> Driver<H> {
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 (self.emptied[socket], self.fresh[socket]) = (asked, asked);
-                return Ok(false);
+                return Ok(departed);
             }
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => node.refused(now),
             // A firewall on the way says that it takes none of this: nothing comes.

@@ -80,6 +80,9 @@ impl Host for Imagined {
 struct Sender {
     clock: Clock,
     departures: VecDeque<Time>,
+    /// The time of the next packet, as far as it is known: it is when a packet was asked for in
+    /// vain, and not before, as with a connection.
+    wake: Time,
     /// How long it takes to make a packet, and to take a datagram in.
     making: Span,
     taking: Span,
@@ -108,7 +111,12 @@ impl Node for Sender {
     fn refused(&mut self, _now: Time) {}
 
     fn poll_transmit(&mut self, now: Time, _socket: usize, _buffer: &mut Vec<u8>) -> Option<Outgoing> {
-        self.planned = pop_due(&mut self.departures, now)?;
+        self.wake = Time::NEVER;
+        let Some(planned) = pop_due(&mut self.departures, now) else {
+            self.wake = self.departures.front().map_or(Time::NEVER, |next| *next);
+            return None;
+        };
+        self.planned = planned;
         spend(&self.clock, self.making);
         Some(Outgoing { to: peer(), ecn: None, connection: None })
     }
@@ -118,7 +126,7 @@ impl Node for Sender {
     }
 
     fn departs(&self) -> Time {
-        self.departures.front().map_or(Time::NEVER, |next| *next)
+        self.wake
     }
 
     fn only_acknowledges(&self) -> bool {
@@ -163,6 +171,7 @@ fn drive(
     let mut node = Sender {
         clock: Rc::clone(&clock),
         departures: departures.into_iter().collect(),
+        wake: Time::NEVER,
         making,
         taking,
         planned: Time::ZERO,
@@ -200,6 +209,17 @@ fn what_arrives_shortly_before_a_departure_is_taken_in_after_it() {
         "{arrived:?} {taken:?}"
     );
     assert!(node.late.iter().all(|late| *late <= LOOK * 2), "{:?}", node.late);
+}
+
+/// One that left just before the socket was looked at was the last until something arrived: its
+/// node was not asked for the next one.
+#[test]
+fn one_departure_follows_another_however_close_it_is() {
+    for gap in 40..200 {
+        let node = run((1..=50).map(|number| at(1_000 + gap * number)), [], [20, 20]);
+        let most = node.late.iter().max().unwrap();
+        assert!(*most < Span::from_micros(25), "{gap} us apart: {most:?} late");
+    }
 }
 
 #[test]
