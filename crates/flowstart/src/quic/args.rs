@@ -129,7 +129,7 @@ pub(crate) struct FetchArgs {
     #[arg(short = 'R', long)]
     pub(crate) reverse: bool,
     /// Flow start and congestion avoidance of the sender
-    #[arg(short = 'C', long, value_name = "CONTESTANT", default_value = "paced_chirping+cubic")]
+    #[arg(short = 'C', long, value_name = "CONTESTANT", default_value = "adaptive_chirping+cubic")]
     pub(crate) contestant: Contestant,
     /// File of the server to fetch instead of test data
     #[arg(long, value_name = "NAME", conflicts_with_all = ["size", "time", "reverse"], requires = "out")]
