@@ -116,11 +116,12 @@ fn shown_is_printed(path: &Path) {
 }
 
 /// What is not run here, and where it is tested instead.
-const ELSEWHERE: [(&str, &str); 10] = [
+const ELSEWHERE: [(&str, &str); 11] = [
     (" kernel ", "needs root: crates/kernel/tests"),
     (" emulate ", "needs namespaces: tests/emulate.rs"),
     (" --real ", "needs namespaces: tests/emulate.rs"),
     (" --quic ", "needs namespaces: tests/emulate.rs"),
+    (" --worlds ", "needs namespaces: tests/emulate.rs"),
     (" frontier ", "minutes: tests/command_line.rs has small grids"),
     (" benchmark ", "minutes: tests/benchmark.rs"),
     (" reproduce ", "a step of ./check"),
