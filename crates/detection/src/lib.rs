@@ -37,5 +37,5 @@ pub use config::{DetectorConfig, Jitter};
 pub use coordinator::{Coordinator, FairQueuingVerdict, Step};
 pub use pair::PairDetector;
 pub use probe::{ProbeEvent, ProbeFlow, Sample};
-pub use trains::{EvidenceConfig, MeetingConfig, TrainProbeConfig, Trains, WatchConfig};
+pub use trains::{EvidenceConfig, MeetingConfig, PolicingConfig, TrainProbeConfig, Trains, WatchConfig};
 pub use two_flows::TwoFlows;

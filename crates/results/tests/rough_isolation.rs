@@ -145,6 +145,33 @@ fn a_policer_is_no_queue_of_ones_own() {
     }
 }
 
+/// Without a rule for losses that begin at the end of a bucket and are even, "isolated" was said in
+/// nearly all of these runs alone and in some beside CUBIC: 7 and 8 % of a train are lost.
+#[test]
+fn a_policer_nearly_as_fast_as_the_card_is_no_queue_of_ones_own() {
+    for (rate, burst) in [(600, 100), (700, 100), (920, 8)] {
+        let policer = format!(
+            "capacity = \"1 Gbit/s\"\nbuffer = \"100 packets\"\nqueue = \"drop_tail\"\n\
+             medium = {{ policer = {{ rate = \"{rate} Mbit/s\", burst = \"{burst} kB\" }} }}"
+        );
+        for cross in [false, true] {
+            let flows = run(PROBE, &policer, true, cross, 12, 3);
+            // Beside CUBIC losses of 8 % are not as even as alone.
+            assert!(cross && rate == 920 || count(&flows, "isolated") == 0, "{rate} {burst}: {flows:?}");
+            assert_in_time(&flows, "fast policer");
+        }
+    }
+}
+
+/// A queue of 100 packets for a flow overflows as suddenly as a bucket ends.
+#[test]
+fn losses_in_a_full_queue_of_ones_own_are_not_taken_for_a_policers() {
+    for cross in [false, true] {
+        let flows = run(PROBE, "capacity = \"300 Mbit/s\"\nqueue = \"fair_queuing\"", false, cross, 12, 3);
+        assert!(count(&flows, "isolated") >= 11, "{cross}: {flows:?}");
+    }
+}
+
 fn jittered(mbps: u32, queue: &str, ms: u32, reorder: bool) -> String {
     format!(
         "capacity = \"{mbps} Mbit/s\"\nqueue = {}\n\

@@ -1,5 +1,7 @@
 //! What all stages of the detection know and use.
 
+use alloc::vec::Vec;
+
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use crate::answer::{Decision, Isolation};
@@ -11,6 +13,7 @@ use super::dispersion::Dispersion;
 use super::evidence::Evidence;
 use super::meeting::Meeting;
 use super::persistence::Persistence;
+use super::policing::Lone;
 use super::scale::{Calm, Scale};
 use super::side::Side;
 
@@ -45,6 +48,8 @@ pub(super) struct Context {
     /// The jitter before trains were compared, whose pauses look like ACKs that are held back.
     pub(super) noise: Option<Span>,
     pub(super) persistence: Persistence,
+    /// What became of the lone packets of this batch.
+    pub(super) lone: Vec<Lone>,
     /// Packets of either connection to be sent again before trains are compared.
     pub(super) to_repair: [u32; 2],
     /// Trains of more packets that were compared did not fit the buffer.
@@ -75,6 +80,7 @@ impl Context {
             proven: false,
             noise: None,
             persistence: Persistence::default(),
+            lone: Vec::new(),
             to_repair: [0; 2],
             fits: None,
             fell: false,

@@ -34,6 +34,7 @@ mod first;
 mod meeting;
 mod next;
 mod persistence;
+mod policing;
 mod scale;
 mod side;
 #[cfg(test)]
@@ -48,7 +49,7 @@ use super::answer::{Decision, Isolation};
 use arrivals::Arrivals;
 use batch::Batch;
 use chirp::Chirp;
-pub use config::{EvidenceConfig, MeetingConfig, TrainProbeConfig, WatchConfig};
+pub use config::{EvidenceConfig, MeetingConfig, PolicingConfig, TrainProbeConfig, WatchConfig};
 use context::Context;
 use first::First;
 use next::Next;

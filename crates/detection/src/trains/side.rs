@@ -17,6 +17,8 @@ pub(super) struct Flying {
     pub(super) neighbour: u64,
     pub(super) rtt: Option<Span>,
     pub(super) lost: bool,
+    /// When its ACK came.
+    pub(super) arrived: Option<Time>,
 }
 
 impl Flying {
@@ -120,7 +122,14 @@ impl Side {
         if self.flying.len() >= REMEMBERED {
             self.flying.pop_front();
         }
-        self.flying.push_back(Flying { number: sent.number, sent: sent.now, neighbour, rtt: None, lost: false });
+        self.flying.push_back(Flying {
+            number: sent.number,
+            sent: sent.now,
+            neighbour,
+            rtt: None,
+            lost: false,
+            arrived: None,
+        });
         self.sent = sent.number + 1;
     }
 
@@ -149,7 +158,7 @@ impl Side {
             }
             if packet.number == acked.number {
                 // If it was thought lost, it was only late.
-                (packet.rtt, packet.lost) = (Some(rtt), false);
+                (packet.rtt, packet.lost, packet.arrived) = (Some(rtt), false, Some(acked.now));
             } else if acked.sent_at.since(packet.sent) >= patience {
                 packet.lost = true;
             }

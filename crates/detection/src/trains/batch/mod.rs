@@ -2,6 +2,7 @@
 
 mod compare;
 mod plan;
+mod policed;
 
 use flowstart_units::{Span, Time};
 
@@ -13,6 +14,7 @@ use crate::trains::context::Context;
 use crate::trains::dispersion::Dispersion;
 use crate::trains::next::{Arrangement, Next};
 use crate::trains::side::{Flying, round_trip};
+use policed::Policing;
 
 /// Packets of a burst around a lone one.
 pub(in crate::trains) const FLANKS: u32 = 2;
@@ -111,7 +113,13 @@ impl Batch {
         if (over || context.knows_rate())
             && let Some(isolation) = context.answer()
         {
-            if isolation != Isolation::Isolated || context.is_proven() && (over || !stretched) {
+            let policing = if isolation == Isolation::Isolated { self.policing(context) } else { Policing::None };
+            if policing == Policing::Seen {
+                return Next::Answer(Isolation::Unknown);
+            }
+            let all = over || !stretched && !self.may_tell_more(context, policing);
+            let proven = context.is_proven() && policing.allows() && all;
+            if isolation != Isolation::Isolated || proven {
                 return Next::Answer(isolation);
             }
             if over {
@@ -181,7 +189,7 @@ impl Batch {
     /// True if so many packets of a batch were lost that was to prove a rate that only a policer
     /// explains it.
     fn is_policed(&self, context: &Context) -> bool {
-        self.lost_share(context) > context.config.policed
+        self.lost_share(context) > context.config.policed || self.meets_policer(context)
     }
 
     /// Share of the batch's packets that were lost.
@@ -264,6 +272,7 @@ impl Batch {
             if !all_known {
                 break;
             }
+            self.note_lone(context, &[Some(first), twin]);
             context.sides[1].flying.drain(..1 + usize::from(twin.is_some()));
         }
     }
@@ -324,9 +333,12 @@ impl Batch {
         if context.attempts >= config.most_batches {
             return Next::Answer(Isolation::Unknown);
         }
+        if self.meets_policer(context) {
+            return Next::Answer(Isolation::Unknown);
+        }
         let in_bursts = self.arrangement == Arrangement::Bursts;
         if context.must_compare_trains(now) {
-            if !context.is_proven() {
+            if !context.is_proven() || !self.policing(context).allows() {
                 return self.prove(context);
             }
             return self.compare(context, now, true);

@@ -31,6 +31,7 @@ impl Batch {
         let bursts = arrangement == Arrangement::Bursts;
         // Trains that are compared must not begin before those before them have passed.
         let together = arrangement == Arrangement::Together;
+        context.lone.clear();
         let service = if together { context.told() } else { context.service.unwrap_or(Span::from_micros(1)) };
         let patience = context.patience(bursts);
         let build = Self::reckoned(context, service).max(context.config.shortest_train);

@@ -15,7 +15,8 @@ fn train() -> (Context, Batch) {
     (context.began, context.service) = (Some(at(0)), Some(Span::from_millis(1)));
     context.sides[0].smallest = Some(Span::from_millis(10));
     context.sides[1].open = true;
-    let packet = |number| Flying { number, sent: at(number), neighbour: 0, rtt: None, lost: number == 0 };
+    let packet =
+        |number| Flying { number, sent: at(number), neighbour: 0, rtt: None, lost: number == 0, arrived: None };
     context.sides[0].flying.extend((0..310).map(packet));
     let batch = Batch::plan(&mut context, Arrangement::Spaced, 300, at(20), 10);
     (context, batch)

@@ -4,6 +4,9 @@ use flowstart_units::Span;
 
 use crate::names::InvalidConfig;
 
+mod policing;
+pub use policing::PolicingConfig;
+
 /// Constants of the detector. All are this project's own.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(
@@ -94,6 +97,8 @@ pub struct TrainProbeConfig {
     /// Share of a batch's packets above which its losses are those of a full buffer, so that trains
     /// grow no further, 0 ..= 1; default 0.1: fewer may be lost at random.
     pub full_loss: f64,
+    /// How losses are told apart from those of a policer.
+    pub policing: PolicingConfig,
     /// Time to wait for the connection of the lone packets until the answer is unknown; default 3
     /// s, of which a lost SYN takes 1 (RFC 6298).
     pub open_wait: Span,
@@ -274,6 +279,7 @@ impl Default for TrainProbeConfig {
             fall: 1.5,
             policed: 0.25,
             full_loss: 0.1,
+            policing: PolicingConfig::default(),
             open_wait: Span::from_secs(3),
             burst_jitter: 0.5,
             spread_apart: 2,
@@ -387,6 +393,7 @@ impl TrainProbeConfig {
         check(self.fall > 1.0 && self.fall <= 1000.0, "fall", "above 1 and at most 1000")?;
         check((0.0..=1.0).contains(&self.policed), "policed", "between 0 and 1")?;
         check((0.0..=1.0).contains(&self.full_loss), "full_loss", "between 0 and 1")?;
+        self.policing.validate()?;
         self.evidence.validate()?;
         self.meeting.validate()?;
         self.watch.validate()

@@ -85,4 +85,9 @@ fn the_bounds_of_what_delays_mean_are_as_documented() {
     bounds!(meeting.bulk_width, [0.01, 1000.0], [0.0, 1000.1, nan]);
     bounds!(meeting.bulk_trains, [1.0, 1000.0], [0.9, 1000.1, nan]);
     bounds!(meeting.bulk_outlier, [1e-9, 0.99], [0.0, 1.0, nan]);
+    bounds!(policing.error, [1e-9, 0.05], [0.0, 1.0, nan]);
+    bounds!(policing.doubt, [0.001, 0.99], [0.0009, 1.0, nan]);
+    bounds!(policing.odds, [1.0, 1e9], [0.9, infinite, nan]);
+    bounds!(policing.width, [0.01, 1e9], [0.0, infinite, nan]);
+    bounds!(policing.outlier, [1e-9, 0.99], [0.0, 1.0, nan]);
 }
