@@ -13,6 +13,7 @@ mod config;
 mod evidence;
 mod load;
 mod saturation;
+mod trial;
 mod watch;
 
 use flowstart_units::{Span, Time};
@@ -25,8 +26,10 @@ use super::geometry::{Geometry, RATIO_ONE, ratio_from_f64};
 use super::reading::ReadingRule;
 use super::schedule::{Before, Plan, Pull, Schedule, exit, packets_in};
 pub use config::AdaptiveChirpingConfig;
-use flowstart_control::{Ack, Exit, ExitReason, NewMss, Next, Window};
+use flowstart_control::{Ack, Afterwards, Exit, ExitReason, NewMss, Next, Window};
 pub use saturation::SaturationConfig;
+use trial::Trial;
+pub use trial::TrialConfig;
 use watch::Watch;
 
 /// Packets that a chirp can have.
@@ -89,6 +92,8 @@ pub struct Adaptive {
     base: Option<u64>,
     /// Those delivered since.
     delivered: u64,
+    /// The window that was handed over, while it is on trial.
+    trial: Option<Trial>,
 }
 
 impl Adaptive {
@@ -128,6 +133,7 @@ impl Adaptive {
             left: (0, 0),
             base: None,
             delivered: 0,
+            trial: None,
             config: config.clone(),
         }
     }
@@ -373,6 +379,8 @@ impl Schedule for Adaptive {
             && (self.load <= gap || self.agrees(self.load, gap))
             && self.has_stayed(ack)
         {
+            self.trial = (self.is_clear() && self.known.is_none())
+                .then(|| Trial::new(&self.config.trial, &self.config.saturation, gap, ack));
             self.belief = None;
             return Some(self.exit(ExitReason::PipeFull, ack.min_rtt, gap));
         }
@@ -422,6 +430,10 @@ impl Schedule for Adaptive {
         Some(self.exit(reason, ack.min_rtt, gap))
     }
 
+    fn on_ack_after(&mut self, ack: &Ack, cwnd: u32) -> Afterwards {
+        self.trial.as_mut().map_or(Afterwards::Settled, |trial| trial.on_ack(ack, cwnd, self.mss))
+    }
+
     fn permission(&self, _number: u32, leaving: u32) -> u32 {
         leaving.saturating_add(2 * self.config.packets)
     }
@@ -466,6 +478,9 @@ impl Schedule for Adaptive {
         self.probe = mss.gap(self.probe);
         self.load = mss.gap(self.load);
         self.watch.on_mss(mss);
+        if let Some(trial) = &mut self.trial {
+            trial.on_mss(mss);
+        }
         // What chirps of other packets said is about other gaps: the next one begins anew.
         (self.belief, self.room, self.hidden) = (None, None, 0.0);
         if let Some(known) = &mut self.known {

@@ -34,12 +34,12 @@ mod schedule;
 mod two_gap;
 
 use flowstart_control::{
-    Ack, Acked, AfterAck, Departure, FlowStart, INFINITE_SSTHRESH, LastRtt, Lookout, NewMss, Next, Response, Restart,
-    Sent, Signal, Window,
+    Ack, Acked, AfterAck, Afterwards, Departure, FlowStart, INFINITE_SSTHRESH, LastRtt, Lookout, NewMss, Next,
+    Response, Restart, Sent, Signal, Window,
 };
 use flowstart_units::{Span, Time};
 
-pub use adaptive::{Adaptive, AdaptiveChirpingConfig, SaturationConfig};
+pub use adaptive::{Adaptive, AdaptiveChirpingConfig, SaturationConfig, TrialConfig};
 use again::Quiet;
 pub use again::{ChirpingAgainConfig, Known};
 pub use belief::BeliefConfig;
@@ -286,6 +286,10 @@ impl<S: Schedule> FlowStart for Chirping<S> {
         }
         window.cwnd = window.cwnd.max(self.permission());
         AfterAck::Continue
+    }
+
+    fn on_ack_after(&mut self, ack: &Ack, window: &Window) -> Afterwards {
+        self.schedule.on_ack_after(ack, window.cwnd)
     }
 
     /// Packets outside of chirps grow the window as slow start would; chirps take what they need in

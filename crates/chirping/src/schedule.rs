@@ -6,7 +6,7 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 use super::again::{ChirpingAgainConfig, Known};
 use super::flight::Measured;
 use super::geometry::Geometry;
-use flowstart_control::{Ack, Exit, ExitReason, INFINITE_SSTHRESH, NewMss, Next, Window};
+use flowstart_control::{Ack, Afterwards, Exit, ExitReason, INFINITE_SSTHRESH, NewMss, Next, Window};
 
 /// A chirp on its way out.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +61,11 @@ pub trait Schedule: core::fmt::Debug {
 
     /// Whether and how the start is over, after an ACK; `completed` if the ACK completed a chirp.
     fn verdict(&mut self, ack: &Ack, completed: bool) -> Option<Exit>;
+
+    /// An ACK after the start's end, while an avoidance is in charge with a window of `cwnd`.
+    fn on_ack_after(&mut self, _ack: &Ack, _cwnd: u32) -> Afterwards {
+        Afterwards::Settled
+    }
 
     /// Packets that may leave beyond those in flight; `leaving` are left of the chirp that is
     /// leaving.

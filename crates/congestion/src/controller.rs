@@ -8,8 +8,8 @@ mod steering;
 
 use flowstart_avoidances::Avoidance;
 use flowstart_control::{
-    Ack, Acked, AfterAck, Answer, CongestionAvoidance, Departure, Exit, ExitReason, FlowStart, Isolation, NewMss, Next,
-    Occasion, Response, Restart, Sent, Signal, Window, stack_pacing_rate,
+    Ack, Acked, AfterAck, Afterwards, Answer, CongestionAvoidance, Departure, Exit, ExitReason, FlowStart, Isolation,
+    NewMss, Next, Occasion, Response, Restart, Sent, Signal, Window, stack_pacing_rate,
 };
 use flowstart_quick_start::Carried;
 use flowstart_starts::Start;
@@ -61,6 +61,8 @@ pub struct Controller {
     in_charge: bool,
     /// True if the start watches the avoidance for a reason to be in charge again.
     watched: bool,
+    /// What the start handed over may yet turn out to be wrong.
+    open: bool,
     /// How the start ended for the first time.
     exit: Option<StartExit>,
     pacer: Pacer,
@@ -108,6 +110,7 @@ impl Controller {
             window,
             in_charge: !own_start,
             watched: start.lookout().is_some() && avoidance.is_scalable(),
+            open: false,
             exit: None,
             pacer: Pacer::new(config.pacing, config.mss),
             last: LastSeen { now: Time::ZERO, in_flight: 0, srtt: Span::ZERO, min_rtt: Span::MAX, delivered: 0 },
@@ -246,7 +249,19 @@ impl Controller {
             if let AfterAck::Done(exit) = self.start.on_ack(ack, &mut self.window) {
                 self.hand_over(ack.now, exit);
             }
-        } else if self.watched
+            return;
+        }
+        if self.open {
+            match self.start.on_ack_after(ack, &self.window) {
+                Afterwards::Open => {}
+                Afterwards::Settled => self.open = false,
+                Afterwards::Corrected(exit) => {
+                    self.hand_over(ack.now, exit);
+                    self.open = false;
+                }
+            }
+        }
+        if self.watched
             && let Some(lookout) = self.start.lookout()
         {
             self.in_charge = lookout.look(ack, &self.window);
@@ -257,6 +272,7 @@ impl Controller {
     /// threshold in packets to walk to, or `None` if the flow start does not obey this signal.
     pub fn on_signal(&mut self, now: Time, signal: Signal) -> Option<u32> {
         let (mut threshold, mut fall) = (None, None);
+        self.open = false;
         if self.in_charge {
             match self.start.on_signal(now, signal, &mut self.window) {
                 Response::Ignore => return None,

@@ -40,5 +40,7 @@ pub use own::{Own, OwnError};
 pub use pacing::{Pacing, WindowRate, stack_pacing_rate};
 pub use rtt::SmoothedRtt;
 pub use setup::{Connection, Setup};
-pub use start::{AfterAck, Exit, ExitReason, FlowStart, LastRtt, Lookout, OwnStart, Response, Restart, RouterClient};
+pub use start::{
+    AfterAck, Afterwards, Exit, ExitReason, FlowStart, LastRtt, Lookout, OwnStart, Response, Restart, RouterClient,
+};
 pub use window::{INFINITE_SSTHRESH, Window};

@@ -58,6 +58,17 @@ pub enum AfterAck {
     Done(Exit),
 }
 
+/// What a start says to an ACK once an avoidance has taken over from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Afterwards {
+    /// It has no more to say.
+    Settled,
+    /// What it handed over may yet turn out to be wrong.
+    Open,
+    /// It was wrong: the avoidance goes on with this.
+    Corrected(Exit),
+}
+
 /// What a start says to a signal of congestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Response {
@@ -108,6 +119,12 @@ pub trait FlowStart {
     /// An ACK came; windows have not grown yet.
     fn on_ack(&mut self, _ack: &Ack, _window: &mut Window) -> AfterAck {
         AfterAck::Continue
+    }
+
+    /// This start has ended by itself, an avoidance is in charge, and an ACK came. Asked until there
+    /// is no more to say, or a signal of congestion.
+    fn on_ack_after(&mut self, _ack: &Ack, _window: &Window) -> Afterwards {
+        Afterwards::Settled
     }
 
     /// The window may grow for the `acked` packets of this ACK. Returns the packets left for

@@ -9,8 +9,8 @@
 
 use flowstart_chirping::{AdaptiveChirping, AdaptiveChirpingConfig};
 use flowstart_control::{
-    Ack, Acked, AfterAck, Departure, Exit, ExitReason, FlowStart, INFINITE_SSTHRESH, LastRtt, Lookout, NewMss, Next,
-    Response, Restart, Sent, Signal, Window,
+    Ack, Acked, AfterAck, Afterwards, Departure, Exit, ExitReason, FlowStart, INFINITE_SSTHRESH, LastRtt, Lookout,
+    NewMss, Next, Response, Restart, Sent, Signal, Window,
 };
 use flowstart_units::{Span, Time};
 
@@ -225,6 +225,10 @@ impl FlowStart for ChirpingOrHystart {
             }
         }
         after
+    }
+
+    fn on_ack_after(&mut self, ack: &Ack, window: &Window) -> Afterwards {
+        if self.gave_up { Afterwards::Settled } else { self.chirping.on_ack_after(ack, window) }
     }
 
     fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {

@@ -1,8 +1,8 @@
 //! [`Start`] as a [`FlowStart`].
 
 use flowstart_control::{
-    Ack, Acked, AfterAck, Departure, FlowStart, LastRtt, Lookout, NewMss, Next, Response, Restart, RouterClient, Sent,
-    Signal, Window,
+    Ack, Acked, AfterAck, Afterwards, Departure, FlowStart, LastRtt, Lookout, NewMss, Next, Response, Restart,
+    RouterClient, Sent, Signal, Window,
 };
 use flowstart_units::{Rate, Time};
 
@@ -16,6 +16,10 @@ impl FlowStart for Start {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> AfterAck {
         with_start!(self, start => start.on_ack(ack, window))
+    }
+
+    fn on_ack_after(&mut self, ack: &Ack, window: &Window) -> Afterwards {
+        with_start!(self, start => start.on_ack_after(ack, window))
     }
 
     #[inline]

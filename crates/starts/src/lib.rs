@@ -27,7 +27,7 @@ pub use flowstart_chirping::{
     AdaptationConfig, AdaptiveChirping, AdaptiveChirpingConfig, BeliefConfig, ChirpingAgainConfig, EndRule,
     PacedChirping, PacedChirpingConfig, TwoGapChirping, TwoGapChirpingConfig,
 };
-pub use flowstart_control::{AfterAck, Exit, ExitReason, FlowStart, LastRtt, Response, Restart};
+pub use flowstart_control::{AfterAck, Afterwards, Exit, ExitReason, FlowStart, LastRtt, Response, Restart};
 use flowstart_detection::{DetectorConfig, TrainProbeConfig};
 
 flowstart_control::registry! {

@@ -5,6 +5,7 @@ use flowstart_units::Span;
 use super::super::again::ChirpingAgainConfig;
 use super::super::belief::BeliefConfig;
 use super::saturation::SaturationConfig;
+use super::trial::TrialConfig;
 use flowstart_control::InvalidConfig;
 
 /// Centres are tried one after the other, each this share of the one before.
@@ -62,6 +63,10 @@ pub struct AdaptiveChirpingConfig {
     /// Packets per round trip beyond which the load grows at most as slow start's unless noise
     /// leaves no doubt (`clear`), any number; default 64.
     pub growth_packets: u32,
+    /// Packets per round trip beyond which the load grows at most as slow start's, whatever chirps
+    /// have shown; any number, default 512: behind a token bucket they show the wire, and a round
+    /// trip of packets leaves before that is known.
+    pub leap_packets: u32,
     /// A transfer of no more packets than this is started by HyStart until packets are marked;
     /// default 70, what slow start sends in three round trips from a window of ten: chirps save
     /// none of them. (Marks end HyStart at the first: 100 kB beside DCTCP took three times as
@@ -228,6 +233,8 @@ pub struct AdaptiveChirpingConfig {
     pub late_after: u32,
     /// When HyStart, having taken over, takes the path for full.
     pub saturation: SaturationConfig,
+    /// When what was found turns out to be too much once the start is over.
+    pub trial: TrialConfig,
     /// How chirps are set against hypotheses.
     pub belief: BeliefConfig,
     /// When chirps are sent again after the start.
@@ -249,6 +256,7 @@ impl Default for AdaptiveChirpingConfig {
             length: 8.0,
             growth: 8.0,
             growth_packets: 64,
+            leap_packets: 512,
             short_transfer: 70,
             latest_start: 2,
             catch_up: 4,
@@ -302,6 +310,7 @@ impl Default for AdaptiveChirpingConfig {
             late_share: 1.0 / 16.0,
             late_after: 24,
             saturation: SaturationConfig::default(),
+            trial: TrialConfig::default(),
             belief: BeliefConfig::default(),
             again: ChirpingAgainConfig::default(),
         }
@@ -397,6 +406,7 @@ impl AdaptiveChirpingConfig {
         check(within(self.late_share, 0.0, 1.0), "late_share", "between 0 and 1")?;
         check(self.late_after >= 1, "late_after", "at least 1")?;
         self.saturation.validate()?;
+        self.trial.validate()?;
         self.belief.validate()?;
         self.again.validate()
     }

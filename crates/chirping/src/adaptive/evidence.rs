@@ -114,16 +114,18 @@ impl Adaptive {
         room.is_some_and(|room| room.least > 0 && room.most as f64 <= room.least as f64 * self.config.certain)
     }
 
+    /// True if there is so little noise that it leaves no doubt.
+    pub(super) fn is_clear(&self) -> bool {
+        self.all_noise() < self.room.map_or(0, |room| room.best) as f64 * self.config.clear
+    }
+
     /// True if chirps have agreed for some round trips, and where there is noise enough of them.
     pub(super) fn has_stayed(&self, ack: &Ack) -> bool {
         // The latest chirp left a round trip ago.
         let agreed = (ack.now.since(self.agreed_from) - ack.min_rtt).as_nanos() as f64;
-        let noise = self.all_noise();
-        let gap = self.room.map_or(0, |room| room.best) as f64;
         // Beside others who answer marks a new flow can have more than what is left of the path.
         let crowded = self.marked && !self.is_running();
-        let clear = noise < gap * self.config.clear && !crowded;
-        let (rounds, chirps) = match clear {
+        let (rounds, chirps) = match self.is_clear() && !crowded {
             true => (self.config.full_rounds, self.config.agreeing),
             false => (self.config.noisy_rounds, self.config.noisy_agreeing),
         };

@@ -86,6 +86,12 @@ impl Adaptive {
     pub(super) fn growth(&self, left: u64) -> f64 {
         let many = packets_in(self.min_rtt, left) > self.config.growth_packets;
         let doubtful = many && self.all_noise() >= left as f64 * self.config.clear;
-        if doubtful { self.config.growth.min(DOUBLING) } else { self.config.growth }
+        // Behind a token bucket every chirp shows the wire while there are tokens, and a round trip
+        // of packets leaves before that is known.
+        if doubtful || packets_in(self.min_rtt, left) > self.config.leap_packets {
+            self.config.growth.min(DOUBLING)
+        } else {
+            self.config.growth
+        }
     }
 }

@@ -55,6 +55,8 @@ impl Controller {
         self.in_charge = false;
         self.record_exit(now, exit.reason, self.window.cwnd, self.window.ssthresh);
         self.avoidance.on_takeover(now, &self.window, exit.rate);
+        // An avoidance that sets its window itself finds out by itself.
+        self.open = !self.own_recovery;
     }
 
     pub(super) fn record_exit(&mut self, now: Time, reason: ExitReason, cwnd: u32, ssthresh: u32) {

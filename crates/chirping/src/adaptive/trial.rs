@@ -1,0 +1,146 @@
+//! What chirps found is on trial for a while after the start.
+//!
+//! Behind a token bucket they find the rate of the wire, or a peak rate, as long as there are
+//! tokens. When those are spent packets come more slowly than that and queue. On a path that is
+//! what chirps took it for, no queue grows while the avoidance takes over.
+
+use flowstart_control::{Ack, Afterwards, ExitReason, InvalidConfig, NewMss};
+use flowstart_units::{Span, Time};
+
+use super::super::schedule::{exit, packets_in};
+use super::saturation::SaturationConfig;
+
+/// When the window that chirps found turns out to be too large once the start is over. How long
+/// packets must come more slowly than they left, and by how much, stands in
+/// [`SaturationConfig`]. The source is this project's own measurements (`docs/frontier.md`).
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(deny_unknown_fields, default)
+)]
+pub struct TrialConfig {
+    /// Round trips after the start for which its window is on trial where there is no noise, 0 ..=
+    /// 100; default 2: one until a full window has left, one for its ACKs. 0: no trial.
+    pub rounds: f64,
+    /// The window is too large if packets come slower than chirps have said by this factor, at
+    /// least 1; default 1.25.
+    pub slower: f64,
+    /// The window is then what fills the path at the rate at which they come, times this, at least
+    /// 1; default 1.43: CUBIC keeps 0.7 of it after the losses that are on their way (RFC 9438).
+    pub window: f64,
+}
+
+impl Default for TrialConfig {
+    fn default() -> Self {
+        Self { rounds: 2.0, slower: 1.25, window: 1.43 }
+    }
+}
+
+impl TrialConfig {
+    pub(super) fn validate(&self) -> Result<(), InvalidConfig> {
+        let check = InvalidConfig::unless;
+        check((0.0..=100.0).contains(&self.rounds), "rounds", "between 0 and 100")?;
+        check(self.slower >= 1.0 && self.slower.is_finite(), "slower", "at least 1")?;
+        check(self.window >= 1.0 && self.window.is_finite(), "window", "at least 1")
+    }
+}
+
+/// ACKs that come while RTTs rise: when the first of them came, packets delivered by then, its RTT.
+#[derive(Clone, Copy, Debug)]
+struct Rising {
+    since: Time,
+    delivered: u64,
+    rtt: Span,
+}
+
+/// A window on trial.
+#[derive(Clone, Debug)]
+pub(super) struct Trial {
+    config: TrialConfig,
+    path: SaturationConfig,
+    /// Time per packet in ns that the chirps have found.
+    gap: u64,
+    until: Time,
+    rising: Option<Rising>,
+}
+
+impl Trial {
+    /// The start is over with this ACK; the path takes a packet per `gap` ns by what chirps said.
+    pub(super) fn new(config: &TrialConfig, path: &SaturationConfig, gap: u64, ack: &Ack) -> Self {
+        let lasts = Span::from_nanos((ack.srtt.as_nanos() as f64 * config.rounds) as u64);
+        Self { config: config.clone(), path: path.clone(), gap, until: ack.now + lasts, rising: None }
+    }
+
+    /// Takes in an ACK after the start; the window is of `cwnd` packets of `mss` bytes.
+    pub(super) fn on_ack(&mut self, ack: &Ack, cwnd: u32, mss: u32) -> Afterwards {
+        if ack.now >= self.until {
+            return Afterwards::Settled;
+        }
+        let Some(rtt) = ack.rtt else { return Afterwards::Open };
+        let now = Rising { since: ack.now, delivered: ack.delivered, rtt };
+        let Some(Rising { since, delivered, rtt: before }) = self.rising.filter(|rising| rtt > rising.rtt) else {
+            self.rising = Some(now);
+            return Afterwards::Open;
+        };
+        let (lasted, packets) = (ack.now.since(since).as_nanos(), ack.delivered.saturating_sub(delivered));
+        let least = ack.min_rtt.as_nanos() as f64 * self.path.lasting;
+        if packets < u64::from(self.path.packets) || (lasted as f64) < least {
+            return Afterwards::Open;
+        }
+        let came = (lasted / packets).max(1);
+        let window = (f64::from(packets_in(ack.min_rtt, came)) * self.config.window) as u32;
+        let queues = (rtt - before).as_nanos() as f64 >= lasted as f64 * (1.0 - 1.0 / self.path.behind);
+        if queues && came as f64 >= self.gap as f64 * self.config.slower && window < cwnd {
+            return Afterwards::Corrected(exit(ExitReason::RatePlateau, window, came, mss));
+        }
+        if !queues {
+            self.rising = Some(now);
+        }
+        Afterwards::Open
+    }
+
+    pub(super) fn on_mss(&mut self, mss: NewMss) {
+        self.gap = mss.gap(self.gap);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flowstart_control::testing::ack;
+
+    fn us(n: u64) -> Span {
+        Span::from_micros(n)
+    }
+
+    /// What becomes of a window of `cwnd` packets that chirps found at a packet per 25 us, 40 ms,
+    /// where ACKs come every `came` us, each RTT longer than the one before by `later` us.
+    fn after(cwnd: u32, came: u64, later: u64) -> Option<(u64, u32)> {
+        let first = Ack { srtt: us(40_000), min_rtt: us(40_000), ..ack(1) };
+        let mut trial = Trial::new(&TrialConfig::default(), &SaturationConfig::default(), 25_000, &first);
+        (0..2000).find_map(|n| {
+            let (now, rtt) = (first.now + us(came) * n, Some(us(40_000) + us(later) * n));
+            match trial.on_ack(&Ack { now, rtt, delivered: n, ..first }, cwnd, 1448) {
+                Afterwards::Corrected(exit) => Some((n, exit.cwnd)),
+                Afterwards::Settled => Some((n, cwnd)),
+                Afterwards::Open => None,
+            }
+        })
+    }
+
+    /// A packet per 100 us fills the path with 400. Six milliseconds tell, of 40.
+    #[test]
+    fn packets_that_come_slower_than_chirps_said_and_queue_correct_the_window() {
+        assert_eq!(after(1600, 100, 75), Some((60, 572)));
+    }
+
+    #[test]
+    fn a_window_stays_where_nothing_queues_or_comes_slower_or_it_is_small() {
+        // 80 ms.
+        assert_eq!(after(1600, 100, 0), Some((800, 1600)));
+        assert_eq!(after(1600, 100, 16), Some((800, 1600)), "less than a sixth");
+        assert_eq!(after(572, 100, 75), Some((800, 572)));
+        assert_eq!(after(1600, 30, 10), None, "not slower by a quarter, and not over");
+    }
+}
