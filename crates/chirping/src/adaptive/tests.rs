@@ -92,6 +92,14 @@ fn with_noise_the_load_grows_as_slow_starts_beyond_64_packets_per_round_trip() {
     assert_eq!([growth(64), growth(65)], [8.0, 2.0]);
 }
 
+/// Behind a token bucket every chirp shows the wire.
+#[test]
+fn beyond_512_packets_per_round_trip_the_load_grows_as_slow_starts_without_noise_too() {
+    let schedule = adaptive();
+    let growth = |packets: u64| schedule.growth(MIN_RTT.as_nanos() / packets);
+    assert_eq!([growth(500), growth(530)], [8.0, 2.0]);
+}
+
 /// A gap of 200 us is clear of noise below 25 us.
 #[test]
 fn with_noise_six_chirps_must_agree_over_three_round_trips_without_it_two_over_one() {

@@ -489,3 +489,44 @@ fn what_a_start_sends_at_times_of_its_own_is_not_paced_afterwards() {
     }
     assert_ne!(controller.departure_rate(), Some(Rate::from_mbps(7)), "the start is over");
 }
+
+/// A start that ends with the first ACK and finds out later that its window was too large.
+#[derive(Clone)]
+struct Hasty;
+
+impl FlowStart for Hasty {
+    fn on_ack(&mut self, _ack: &Ack, _window: &mut Window) -> AfterAck {
+        AfterAck::Done(Exit { reason: ExitReason::PipeFull, cwnd: 400, ssthresh: 400, rate: None })
+    }
+
+    fn on_ack_after(&mut self, ack: &Ack, _window: &Window) -> Afterwards {
+        if ack.now < ms(30) {
+            return Afterwards::Open;
+        }
+        Afterwards::Corrected(Exit { reason: ExitReason::RatePlateau, cwnd: 100, ssthresh: 100, rate: None })
+    }
+
+    fn grow(&mut self, _ack: &Ack, _window: &mut Window) -> u32 {
+        0
+    }
+}
+
+#[test]
+fn a_start_corrects_its_window_once_unless_a_signal_came_and_its_end_is_the_first() {
+    for signal in [false, true] {
+        let config = config(StartConfig::SlowStart);
+        let mut controller = Controller::join(Start::External(Box::new(Hasty)), Avoidance::new(&config), &config);
+        controller.on_ack(&Ack { now: ms(1), ..ack(1) });
+        controller.on_ack(&Ack { now: ms(20), ..ack(1) });
+        assert_eq!((controller.cwnd(), controller.ssthresh()), (400, 400));
+        if signal {
+            controller.on_signal(ms(25), Signal::Loss);
+        }
+        controller.on_ack(&Ack { now: ms(30), ..ack(1) });
+        assert_eq!(controller.cwnd(), if signal { 400 } else { 100 });
+        assert_eq!(controller.start_exit().map(|exit| (exit.now, exit.cwnd)), Some((ms(1), 400)));
+        controller.window.cwnd = 250;
+        controller.on_ack(&Ack { now: ms(40), ..ack(1) });
+        assert_eq!(controller.cwnd(), 250, "only once");
+    }
+}
