@@ -121,8 +121,8 @@ pub trait FlowStart {
         AfterAck::Continue
     }
 
-    /// This start has ended by itself, an avoidance is in charge, and an ACK came. Asked until there
-    /// is no more to say, or a signal of congestion.
+    /// This start has ended by itself, an avoidance is in charge, and an ACK came. Asked until
+    /// there is no more to say, or a signal of congestion.
     fn on_ack_after(&mut self, _ack: &Ack, _window: &Window) -> Afterwards {
         Afterwards::Settled
     }

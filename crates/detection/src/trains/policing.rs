@@ -1,9 +1,9 @@
 //! Whether what a train lost was lost at a policer. Its bucket lets a burst pass at the rate of the
 //! link before it, and from the bucket's end on so many packets as its own rate is of that rate:
-//! losses begin at once and go on evenly, which those at random do not. A buffer that is full begins to
-//! lose as suddenly. But the link behind it is busy all the time, where a policer leaves a hole for
-//! each packet; and lone packets are lost with the train's at a policer, and not in a queue of
-//! their own.
+//! losses begin at once and go on evenly, which those at random do not. A buffer that is full
+//! begins to lose as suddenly. But the link behind it is busy all the time, where a policer leaves
+//! a hole for each packet; and lone packets are lost with the train's at a policer, and not in a
+//! queue of their own.
 
 use alloc::vec::Vec;
 
@@ -73,8 +73,8 @@ pub(super) struct Onset {
 }
 
 impl Passed<'_> {
-    /// Where losses begin to be more frequent than before, or the first of them if what is odd about
-    /// them is that they are so even; `None` without losses.
+    /// Where losses begin to be more frequent than before, or the first of them if what is odd
+    /// about them is that they are so even; `None` without losses.
     pub(super) fn onset(&self) -> Option<Onset> {
         let all = self.train.len();
         let places: Vec<usize> = (0..all).filter(|place| self.train[*place].is_none()).collect();

@@ -91,8 +91,8 @@ mod tests {
         Time::ZERO + Span::from_micros(micros)
     }
 
-    /// A train of 268 packets of 12 us, of which 180 are settled and two in five were lost from packet
-    /// 143 on, with evidence for a queue of its own or without.
+    /// A train of 268 packets of 12 us, of which 180 are settled and two in five were lost from
+    /// packet 143 on, with evidence for a queue of its own or without.
     fn policed(arrangement: Arrangement, own: bool) -> (Context, Batch) {
         let mut context = Context::new(&TrainProbeConfig::default(), 1);
         (context.began, context.service) = (Some(at(0)), Some(Span::from_micros(12)));
