@@ -99,7 +99,8 @@ fn the_adaptive_schedule_finds_the_capacity_of_an_idle_path_within_ten_round_tri
         let what = format!("{mbps} Mbit/s, {rtt} ms: {outcome:?}");
         assert_eq!(outcome.exit.reason, ExitReason::PipeFull, "{what}");
         assert!((0.95..=1.02).contains(&outcome.of_bdp), "{what}");
-        // Beyond 512 packets the load at most doubles: token buckets let more pass than they keep up.
+        // Beyond 512 packets the load at most doubles: token buckets let more pass than they keep
+        // up.
         let most = if mbps * rtt < 1_000_000 { 9.0 } else { 10.0 };
         assert!(outcome.round_trips <= most, "{what}");
         assert!(outcome.queued_packets <= 3.0, "{what}");
@@ -111,7 +112,7 @@ fn the_adaptive_schedule_needs_fewer_round_trips_than_the_others_and_comes_close
     for (mbps, rtt) in PATHS {
         let [adaptive, published, two_gap] = [adaptive(), published(), two_gap()].map(|start| on(mbps, rtt, start));
         let error = |outcome: &StartedFlow| (outcome.of_bdp - 1.0).abs();
-        // One that ends far from the capacity, as the published on 10 Gbit/s, was not looking for it.
+        // One that ends far from the capacity, as the published on 10 Gbit/s, has found nothing.
         for other in [published, two_gap].iter().filter(|other| error(other) < 0.5) {
             assert!(adaptive.round_trips < other.round_trips, "{mbps} {rtt}: {adaptive:?} {other:?}");
             assert!(error(&adaptive) <= error(other), "{mbps} {rtt}: {adaptive:?} {other:?}");
