@@ -129,6 +129,7 @@ mod tests {
         // Two lost packets, 143 and 145, of 146.
         context.sides[0].flying.truncate(147);
         assert_eq!(batch.policing(&context), Policing::Doubtful);
+        assert!(!batch.policing(&context).allows(), "\"isolated\" waits");
         assert!(!batch.meets_policer(&context) && batch.may_tell_more(&context, Policing::None));
         context.service = Some(context.config.proof_service);
         assert!(!batch.may_tell_more(&context, Policing::None));
