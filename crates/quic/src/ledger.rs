@@ -5,25 +5,23 @@
 //! leave, and every packet is a piece of an imagined stream of all bytes sent, so that "the first
 //! byte not acknowledged" is where the oldest packet begins whose fate is open. A packet is never
 //! sent twice, hence no RTT is ever ambiguous.
-//!
-//! Reductions walk to the threshold by proportional rate reduction, as in `flowstart-transport`,
-//! which lends its parts.
+
+mod reducing;
 
 use std::collections::VecDeque;
 
 use flowstart_congestion::{
-    Ack, Acked, Controller, Departure, INFINITE_SSTHRESH, NewMss, Next, Repair, Sent, Signal, SmoothedRtt,
+    Ack, Acked, Controller, Departure, INFINITE_SSTHRESH, NewMss, Next, Repair, Sent, SmoothedRtt,
 };
-use flowstart_transport::parts::{Flight, Prr, RateEstimator, Usage, WindowUsage};
+use flowstart_transport::parts::{Flight, RateEstimator, Usage, WindowUsage};
 use flowstart_units::{Span, Time};
 
 use crate::gate::Told;
 use crate::qlog::{Log, Metrics};
+use reducing::Reduction;
 
 /// Bytes of IPv4 and UDP headers around a QUIC packet.
 pub const HEADER_BYTES: u32 = 28;
-/// Window after nothing came through for long (RFC 9002 section 7.6.2, kMinimumWindow).
-const MINIMUM_WINDOW: u32 = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
@@ -44,22 +42,6 @@ struct Record {
     flight: Flight,
 }
 
-/// A reduction in progress.
-#[derive(Clone, Copy, Debug, Default)]
-struct Reduction {
-    /// Losses below this byte belong to it; it ends when nothing below is open.
-    until: u64,
-    /// There is one.
-    active: bool,
-    /// What is repaired meanwhile.
-    repair: Repair,
-    /// The window walks to the threshold.
-    walking: bool,
-    prr: Prr,
-    /// Window and threshold before, if they may come back.
-    prior: Option<(u32, u32)>,
-}
-
 /// What was told since the controller heard of it last.
 #[derive(Clone, Debug, Default)]
 struct Batch {
@@ -67,11 +49,13 @@ struct Batch {
     bytes: u64,
     newest: Option<(u64, Flight)>,
     lost: u32,
-    /// First byte of the latest packet lost.
-    lost_seq: u64,
+    /// First bytes of the earliest and the latest packet lost.
+    lost_seqs: Option<(u64, u64)>,
     marked: bool,
     persistent: bool,
     spurious: bool,
+    /// A reduction follows that was put off.
+    again: bool,
 }
 
 /// Counts of a connection.
@@ -371,7 +355,8 @@ impl Ledger {
         self.in_flight -= 1;
         self.counts.lost += 1;
         self.batch.lost += 1;
-        self.batch.lost_seq = self.batch.lost_seq.max(seq);
+        let (first, last) = self.batch.lost_seqs.unwrap_or((seq, seq));
+        self.batch.lost_seqs = Some((first.min(seq), last.max(seq)));
         if let Some(log) = &mut self.log {
             log.lost(now, packet);
         }
@@ -446,7 +431,8 @@ impl Ledger {
         }
         let marked = if batch.marked { packets } else { 0 };
         self.counts.marked += u64::from(marked);
-        if self.reduction.active && self.una() >= self.reduction.until {
+        if self.reduction.active && self.una() >= self.reduction.ends {
+            batch.again = self.reduction.again;
             self.end_reduction();
         }
         if batch.spurious {
@@ -500,69 +486,6 @@ impl Ledger {
         self.latest = rtt;
         self.min_rtt = self.min_rtt.min(rtt);
         self.rtt.take(rtt);
-    }
-
-    /// Losses and marks call for at most one reduction per window.
-    fn react(&mut self, now: Time, batch: &Batch) {
-        if batch.persistent {
-            self.reduction =
-                Reduction { until: self.next, active: true, repair: Repair::Timeout, ..Reduction::default() };
-            let obeyed = self.controller.on_signal(now, Signal::Timeout).is_some();
-            self.controller.on_expiry(now, self.counts.lost);
-            if obeyed && !self.controller.controls_recovery() {
-                self.controller.set_cwnd(MINIMUM_WINDOW);
-            }
-            return;
-        }
-        let anew = |reduction: &Reduction| !reduction.active;
-        if batch.lost > 0 && (anew(&self.reduction) || batch.lost_seq >= self.reduction.until) {
-            self.reduce(now, Signal::Loss, !batch.marked);
-        } else if batch.marked && anew(&self.reduction) {
-            self.reduce(now, Signal::Marks, false);
-        } else {
-            return;
-        }
-        // A timer that found the loss lets one packet go, as in Linux `tcp_rack_reo_timeout`. What
-        // an ACK lets go is reckoned with in `grow`.
-        if self.reduction.walking && batch.acked.is_empty() {
-            self.walk(1, false);
-        }
-    }
-
-    fn reduce(&mut self, now: Time, signal: Signal, may_return: bool) {
-        let cwnd = self.controller.cwnd();
-        let worth = self.controller.ssthresh().max((cwnd >> 1) + (cwnd >> 2));
-        let obeyed = self.controller.on_signal(now, signal).is_some();
-        let repair = if signal == Signal::Loss { Repair::Losses } else { Repair::Nothing };
-        let mut reduction = Reduction { until: self.next, active: true, repair, ..Reduction::default() };
-        if obeyed {
-            let fell_from = self.controller.fell_from();
-            let prior = fell_from.unwrap_or(self.controller.cwnd());
-            reduction.prior = may_return.then_some((prior, worth));
-            reduction.walking = fell_from.is_none() && !self.controller.controls_recovery();
-            reduction.prr = Prr::new(prior);
-        }
-        self.reduction = reduction;
-    }
-
-    fn walk(&mut self, delivered: u32, safe: bool) {
-        let send = self.reduction.prr.on_delivered(delivered, self.in_flight, self.controller.ssthresh(), safe);
-        self.controller.set_cwnd(self.in_flight.saturating_add(send));
-    }
-
-    fn end_reduction(&mut self) {
-        if std::mem::take(&mut self.reduction).walking {
-            self.controller.end_recovery();
-        }
-    }
-
-    fn undo(&mut self) {
-        let reduction = std::mem::take(&mut self.reduction);
-        if let Some((cwnd, ssthresh)) = reduction.prior {
-            self.controller.undo(cwnd, ssthresh);
-        } else if reduction.walking {
-            self.controller.end_recovery();
-        }
     }
 
     fn grow(&mut self, view: &Ack) {

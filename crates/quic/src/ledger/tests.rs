@@ -140,3 +140,57 @@ fn where_the_path_takes_smaller_packets_only_windows_stay_what_they_are_in_bytes
     ledger.settle(at(21), Span::ZERO);
     assert!(ledger.controller().cwnd() >= 48, "{}", ledger.controller().cwnd());
 }
+
+fn bbr() -> Ledger {
+    let mut config = ControllerConfig::new(StartConfig::BuiltIn, AvoidanceConfig::from_name("bbr").unwrap());
+    config.initial_window = 20;
+    Ledger::new(Controller::new(&config), 1452, Span::from_millis(20))
+}
+
+#[test]
+fn a_recovery_of_bbr_lasts_until_what_was_lost_is_delivered() {
+    let mut ledger = bbr();
+    send(&mut ledger, at(0), 0, 20);
+    for number in 2..6 {
+        acknowledge(&mut ledger, at(20), number);
+    }
+    assert_eq!(ledger.reduction.repair, Repair::Nothing);
+    ledger.note(at(21), Told::Lost { number: 0 });
+    acknowledge(&mut ledger, at(21), 6);
+    // What replaces it leaves; another loss is noticed, and what replaces that leaves, too.
+    send(&mut ledger, at(21), 20, 2);
+    ledger.note(at(22), Told::Lost { number: 1 });
+    acknowledge(&mut ledger, at(22), 7);
+    send(&mut ledger, at(22), 22, 1);
+    for number in 8..21 {
+        acknowledge(&mut ledger, at(41), number);
+        assert_eq!(ledger.reduction.repair, Repair::Losses, "after {number}");
+    }
+    acknowledge(&mut ledger, at(41), 21);
+    assert_eq!(ledger.reduction.repair, Repair::Nothing, "as much as had left by the second loss");
+}
+
+/// As in Linux, where a recovery follows another one at once if more was lost meanwhile.
+#[test]
+fn what_is_lost_in_a_recovery_of_bbr_begins_the_next_one() {
+    let mut ledger = bbr();
+    send(&mut ledger, at(0), 0, 20);
+    acknowledge(&mut ledger, at(20), 1);
+    ledger.note(at(21), Told::Lost { number: 0 });
+    acknowledge(&mut ledger, at(21), 2);
+    send(&mut ledger, at(21), 20, 4);
+    for number in 3..19 {
+        acknowledge(&mut ledger, at(30), number);
+    }
+    // Of the packets that left in the recovery, one is lost.
+    acknowledge(&mut ledger, at(41), 21);
+    ledger.note(at(41), Told::Lost { number: 20 });
+    acknowledge(&mut ledger, at(41), 22);
+    send(&mut ledger, at(41), 24, 1);
+    for number in [19, 23] {
+        acknowledge(&mut ledger, at(42), number);
+        assert_eq!(ledger.reduction.repair, Repair::Losses, "after {number}");
+    }
+    acknowledge(&mut ledger, at(61), 24);
+    assert_eq!(ledger.reduction.repair, Repair::Nothing);
+}
