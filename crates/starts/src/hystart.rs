@@ -203,7 +203,20 @@ impl Hystart {
 
     /// Longest train that does not end slow start.
     pub(super) fn train_limit(&self, window: &Window) -> Span {
-        self.allowed(self.delay_min + self.config.cushion(self.stack_rate(window))) + self.spread
+        self.path_limit(window) + self.spread
+    }
+
+    /// The same for a train that is as long as the path makes it.
+    fn path_limit(&self, window: &Window) -> Span {
+        self.allowed(self.delay_min + self.config.cushion(self.stack_rate(window)))
+    }
+
+    /// True if others have seen a train, as long as the path makes it, that ends slow start. Where
+    /// this start took over in the middle of a burst its own rounds begin there: they have the end
+    /// of one burst, a pause, and the next one, whose train does not count behind a pause.
+    pub(super) fn is_path_train(&self, train: Span, window: &Window) -> bool {
+        let armed = self.config.train_detector && window.cwnd >= self.config.low_window;
+        armed && train > self.allowed(self.delay_min) && train > self.path_limit(window)
     }
 
     /// True if a train of this length ends slow start. The cushion takes a division, so it is left

@@ -6,6 +6,11 @@
 //! HyStart's measure, too, it is full. Jitter and ACKs that come together last for less than a
 //! round trip, so that only long stretches tell, and none with a pause in it: what leaves after a
 //! pause is another burst.
+//!
+//! Such a stretch is the train of ACKs that HyStart looks for, seen wherever it begins. Packets that
+//! left far apart make a long one, too, but no RTTs that rise. Jitter makes RTTs that rise by
+//! chance, but twice as many packets then come in the same time: the path is what limits them only
+//! if the round trip before had the same rate.
 
 use flowstart_chirping::SaturationConfig;
 use flowstart_control::{Ack, NewMss};
@@ -25,6 +30,11 @@ pub(crate) struct Saturation {
     end: Option<u64>,
     /// It was full in the round trip before.
     was_full: bool,
+    /// Time per packet in ns at which the packets of the round trip before came, if they came
+    /// slower than they left.
+    before: Option<u64>,
+    /// Round trips begin with the first ACK of a burst.
+    begins_with_burst: bool,
     round: Round,
 }
 
@@ -40,6 +50,11 @@ struct Round {
     packets: u64,
     recent: [Span; ENDS],
     full: bool,
+    /// Time per packet in ns at which they came, if slower than they left.
+    came: Option<u64>,
+    /// Time for which packets have come slower than they left, at the rate of the round trip
+    /// before; zero if they have not.
+    train: Span,
 }
 
 impl Round {
@@ -76,12 +91,21 @@ impl Round {
 
 impl Saturation {
     pub(crate) fn new(config: &SaturationConfig) -> Self {
-        Self { config: config.clone(), gap: None, end: None, was_full: false, round: Round::default() }
+        Self {
+            config: config.clone(),
+            gap: None,
+            end: None,
+            was_full: false,
+            before: None,
+            begins_with_burst: false,
+            round: Round::default(),
+        }
     }
 
     /// What was found before does not count any more.
     pub(crate) fn forget(&mut self) {
         (self.gap, self.end, self.was_full, self.round) = (None, None, false, Round::default());
+        (self.before, self.begins_with_burst) = (None, false);
     }
 
     /// Others say that the path carries a packet per `gap` ns.
@@ -92,12 +116,18 @@ impl Saturation {
     /// Takes in an ACK; `late` tells if an RTT is as late as ends a start.
     pub(crate) fn on_ack(&mut self, ack: &Ack, late: impl Fn(Span) -> bool) {
         if self.end.is_none_or(|end| ack.una > end) {
-            (self.end, self.was_full) = (Some(ack.next), self.round.full);
+            (self.end, self.was_full, self.before) = (Some(ack.next), self.round.full, self.round.came);
             self.round = Round::default();
         }
         if self.is_pause(ack) {
-            self.round = Round { full: self.round.full, ..Round::default() };
+            if !self.begins_with_burst {
+                // Chirps were given up in the middle of a burst: it would be two round trips' from
+                // now on.
+                (self.end, self.begins_with_burst) = (Some(ack.next), true);
+            }
+            self.round = Round { full: self.round.full, came: self.round.came, ..Round::default() };
         }
+        self.round.train = Span::ZERO;
         let Some((began, rise)) = ack.rtt.and_then(|rtt| self.round.take(ack, rtt)) else { return };
         let lasted = ack.now.since(began).as_nanos();
         let enough = self.round.moments >= self.config.moments
@@ -113,7 +143,23 @@ impl Saturation {
         if rise.as_nanos() as f64 > lasted as f64 * share {
             self.gap = self.gap.or(Some(came));
             self.round.full |= late(self.round.least());
+            self.round.came = Some(came);
+            if self.before.is_some_and(|before| self.is_same(came, before)) {
+                self.round.train = Span::from_nanos(lasted);
+            }
         }
+    }
+
+    /// True if these times per packet differ by less than what tells packets that come slower from
+    /// others.
+    fn is_same(&self, one: u64, other: u64) -> bool {
+        one.max(other) as f64 <= one.min(other) as f64 * self.config.behind
+    }
+
+    /// Time for which packets have come as fast as the path carries them by now; zero if they do
+    /// not, or no other round trip says so.
+    pub(crate) fn train(&self) -> Span {
+        self.round.train
     }
 
     /// True if no ACK had come for so long that this one begins a stretch.
@@ -142,7 +188,8 @@ impl Saturation {
     }
 
     pub(crate) fn on_mss(&mut self, mss: NewMss) {
-        self.gap = self.gap.map(|gap| mss.gap(gap));
+        let scaled = |gap: Option<u64>| gap.map(|gap| mss.gap(gap));
+        (self.gap, self.before, self.round.came) = (scaled(self.gap), scaled(self.before), scaled(self.round.came));
     }
 }
 
@@ -224,6 +271,48 @@ mod tests {
             }
             assert_eq!(path.divisor(u32::MAX, MIN_RTT), divisor, "{pause} {between}");
         }
+    }
+
+    /// What comes of a train of 60 packets, 400 us each, behind one that left and came at these
+    /// times.
+    fn train_behind(left: u64, came: u64) -> Span {
+        let mut path = new();
+        round(&mut path, 60, [us(left), us(came), us(0), us(0)]);
+        round(&mut path, 60, [us(200), us(400), us(0), us(0)]);
+        path.train()
+    }
+
+    #[test]
+    fn a_train_counts_if_the_one_before_came_at_its_rate_and_slower_than_it_left() {
+        assert_eq!([train_behind(200, 400), train_behind(170, 340)], [us(23_600); 2]);
+        assert_eq!(train_behind(160, 320), Span::ZERO, "slower by a quarter");
+        assert_eq!(train_behind(250, 500), Span::ZERO, "faster by a quarter");
+        assert_eq!(train_behind(400, 400), Span::ZERO, "as fast as it left");
+        let mut path = new();
+        round(&mut path, 60, [us(200), us(400), us(0), us(0)]);
+        assert_eq!(path.train(), Span::ZERO, "no other one");
+        round(&mut path, 60, [us(200), us(400), us(0), us(0)]);
+        let now = path.round.last + us(400);
+        path.on_ack(&Ack { now, rtt: Some(MIN_RTT), min_rtt: MIN_RTT, una: 120, next: 120, ..ack(1) }, |_| false);
+        assert_eq!(path.train(), Span::ZERO, "the queue is gone");
+        round(&mut path, 60, [us(400), us(400), us(20_000), us(0)]);
+        assert_eq!(path.train(), Span::ZERO, "it came as fast as it left");
+    }
+
+    /// HyStart takes over in the middle of a burst of 40 packets; those behind it have 60 each.
+    #[test]
+    fn a_train_is_seen_from_the_beginning_of_a_burst_on() {
+        let mut path = new();
+        for una in 20..=160_u64 {
+            let burst = (una + 19) / 60;
+            let place = (una + 19) % 60;
+            let now = Time::ZERO + Span::from_millis(60) * burst + us(400) * place;
+            let ack =
+                Ack { now, rtt: Some(MIN_RTT + us(200) * place), min_rtt: MIN_RTT, una, next: una + 60, ..ack(1) };
+            path.on_ack(&ack, |_| false);
+        }
+        // The round trip begins behind the first ACK of the burst.
+        assert_eq!(path.train(), us(23_200));
     }
 
     #[test]

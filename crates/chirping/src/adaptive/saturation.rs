@@ -14,7 +14,9 @@ use flowstart_control::InvalidConfig;
 )]
 pub struct SaturationConfig {
     /// Packets come as fast as the path carries them if they come this many times slower than they
-    /// left, above 1; default 1.2. They fill it if RTTs are as late, too, as ends HyStart.
+    /// left, above 1; default 1.2. They fill it if RTTs are as late, too, as ends HyStart, or if
+    /// they come for so long as ends it, at a rate that differs by less from that of the round trip
+    /// before.
     pub behind: f64,
     /// Moments at which ACKs came that tell, at least 4; default 8 (HyStart's samples).
     pub moments: u32,
