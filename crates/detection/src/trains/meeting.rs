@@ -7,6 +7,7 @@
 //! arrives at any time between two of the train, and these are no further apart because of it.
 
 use alloc::collections::VecDeque;
+use core::cell::Cell;
 
 use flowstart_units::{Span, Time};
 
@@ -70,17 +71,28 @@ pub(super) struct Meeting {
     gaps: VecDeque<Gap>,
     /// The last ones with lone packets.
     met: VecDeque<Gap>,
+    /// The last answer of [`Meeting::log_odds`] and what it was asked with, until a gap is added:
+    /// it is asked several times for every ACK.
+    known: Cell<Option<(Span, Span, f64)>>,
 }
 
 impl Meeting {
     pub(super) fn new(config: MeetingConfig) -> Self {
-        Self { config, latest: None, pending: None, gaps: VecDeque::new(), met: VecDeque::new() }
+        Self {
+            config,
+            latest: None,
+            pending: None,
+            gaps: VecDeque::new(),
+            met: VecDeque::new(),
+            known: Cell::new(None),
+        }
     }
 
     /// Nothing that was seen counts.
     pub(super) fn forget(&mut self) {
         self.gaps.clear();
         self.met.clear();
+        self.known.set(None);
         self.interrupt();
     }
 
@@ -137,6 +149,7 @@ impl Meeting {
             known.push_back(gap);
         };
         if let Some(gap) = gap {
+            self.known.set(None);
             push(&mut self.gaps, gap);
             if gap.lone.is_some() {
                 push(&mut self.met, gap);
@@ -159,11 +172,16 @@ impl Meeting {
     /// hides it may be no noise of arrivals but the time for which others are served: then it may
     /// speak for one queue, but hardly against it.
     pub(super) fn log_odds(&self, service: Span, jitter: Span) -> f64 {
-        libm::log(if self.is_hidden(service, jitter) {
+        if let Some((_, _, known)) = self.known.get().filter(|known| (known.0, known.1) == (service, jitter)) {
+            return known;
+        }
+        let log_odds = libm::log(if self.is_hidden(service, jitter) {
             (1.0 - self.config.quiet) + self.config.quiet * self.odds(service, Span::ZERO)
         } else {
             self.odds(service, self.noise(jitter))
-        })
+        });
+        self.known.set(Some((service, jitter, log_odds)));
+        log_odds
     }
 
     /// The same if arrivals are uncertain by `noise`, as a factor.
@@ -176,7 +194,7 @@ impl Meeting {
         // is, and so on; what is left of it is with the last.
         let (mut mean, mut belief) = (0.0, 1.0);
         for others in 0..=MOST_OTHERS {
-            let rule = Rule { turn: service, service: service / u64::from(others + 1), noise, least };
+            let rule = Rule::new(service, service / u64::from(others + 1), noise, least);
             belief *= if others < MOST_OTHERS { 0.5 } else { 1.0 };
             mean += belief * libm::exp(self.of_rule(&rule));
         }
@@ -186,19 +204,17 @@ impl Meeting {
     fn of_rule(&self, rule: &Rule) -> f64 {
         let all = self.gaps.iter().fold(Span::ZERO, |sum, gap| sum + gap.length) + rule.service;
         let some = rule.service.mul_f64(self.config.doubt);
-        // Of this many together, one by one.
-        let chances = [1, 2].map(|packets| {
-            let room = self.gaps.iter().fold(some, |sum, gap| sum + rule.room(gap, packets));
-            room.ratio(all).min(1.0)
-        });
         let outlier = self.config.outlier;
-        let lone = self.met.iter().filter_map(|gap| Some((gap, gap.lone?)));
-        lone.map(|(gap, lone)| {
-            let chance = chances[usize::from(lone.packets > 1)];
+        // Of this many together, one by one: what it tells if they were served as by one link, and
+        // if not.
+        let told = [1, 2].map(|packets| {
+            let room = self.gaps.iter().fold(some, |sum, gap| sum + rule.room(gap, packets));
+            let chance = room.ratio(all).min(1.0);
             let (kept, broken) = ((1.0 - outlier) / chance, outlier / (1.0 - chance).max(outlier));
-            libm::log(if rule.is_kept(gap, &lone) { kept } else { broken })
-        })
-        .sum()
+            [libm::log(broken), libm::log(kept)]
+        });
+        let lone = self.met.iter().filter_map(|gap| Some((gap, gap.lone?)));
+        lone.map(|(gap, lone)| told[usize::from(lone.packets > 1)][usize::from(rule.is_kept(gap, &lone))]).sum()
     }
 }
 
@@ -212,11 +228,29 @@ struct Rule {
     noise: Span,
     /// Share of the times that is enough.
     least: f64,
+    /// [`Rule::least`] of few turns and packets, which is what is asked for most.
+    few: [[Span; FEW]; FEW],
 }
 
+/// Turns and packets for which the time is kept: none, one and two.
+const FEW: usize = 3;
+
 impl Rule {
+    fn new(turn: Span, service: Span, noise: Span, least: f64) -> Self {
+        let mut rule = Self { turn, service, noise, least, few: [[Span::ZERO; FEW]; FEW] };
+        for (turns, packets) in (0..FEW).flat_map(|turns| (0..FEW).map(move |packets| (turns, packets))) {
+            rule.few[turns][packets] = rule.time(turns as u32, packets as u32);
+        }
+        rule
+    }
+
     /// The least time that all these take.
     fn least(&self, turns: u32, packets: u32) -> Span {
+        let known = self.few.get(turns as usize).and_then(|of_turns| of_turns.get(packets as usize));
+        known.copied().unwrap_or_else(|| self.time(turns, packets))
+    }
+
+    fn time(&self, turns: u32, packets: u32) -> Span {
         (self.turn * u64::from(turns) + self.service * u64::from(packets)).mul_f64(self.least) - self.noise
     }
 
@@ -240,6 +274,7 @@ impl Rule {
 mod tests {
     use super::*;
     use crate::TrainProbeConfig;
+    use crate::random::Random;
 
     /// Arrivals in tenths of a millisecond, the lone ones by themselves; a train packet counts as
     /// one, as several that come with one ACK are listed at the same time. A packet takes 1 ms.
@@ -259,6 +294,68 @@ mod tests {
         }
         meeting.interrupt();
         meeting
+    }
+
+    /// The plain sum, gap by gap and packet by packet, as `log_odds` says it in words.
+    fn plain(meeting: &Meeting, service: Span, jitter: Span) -> f64 {
+        let MeetingConfig { least, doubt, outlier, quiet, jitters, .. } = meeting.config;
+        let hidden = meeting.is_hidden(service, jitter);
+        let noise = if hidden { Span::ZERO } else { jitter.mul_f64(jitters) };
+        let shortest = meeting.gaps.iter().map(|gap| gap.length / u64::from(gap.packets)).min();
+        let turn = shortest.map_or(service, |shortest| shortest.min(service));
+        let all = meeting.gaps.iter().fold(Span::ZERO, |sum, gap| sum + gap.length);
+        let odds = (0..=5_u32).map(|others| {
+            let service = turn / u64::from(others + 1);
+            let time = |turns: u32, packets: u32| {
+                (turn * u64::from(turns) + service * u64::from(packets)).mul_f64(least) - noise
+            };
+            let told = meeting.met.iter().map(|gap| {
+                let lone = gap.lone.unwrap();
+                let together = if lone.packets > 1 { 2 } else { 1 };
+                let room = |gap: &Gap| match gap.length < time(gap.packets, together) {
+                    true => Span::ZERO,
+                    false => gap.length - time(0, together) - time(0, 1),
+                };
+                let room = meeting.gaps.iter().fold(service.mul_f64(doubt), |sum, gap| sum + room(gap));
+                let chance = room.ratio(all + service).min(1.0);
+                let kept = gap.length >= time(gap.packets, lone.packets)
+                    && lone.before >= time(0, lone.with_first)
+                    && lone.behind >= time(0, 1);
+                libm::log(if kept { (1.0 - outlier) / chance } else { outlier / (1.0 - chance).max(outlier) })
+            });
+            0.5_f64.powi(others.min(4) as i32 + 1) * libm::exp(told.sum())
+        });
+        let odds = odds.fold(0.0, |sum, one| sum + one);
+        libm::log(if hidden { (1.0 - quiet) + quiet * odds } else { odds })
+    }
+
+    #[test]
+    fn what_is_kept_between_two_questions_is_the_plain_sum_to_the_last_bit() {
+        let mut random = Random::new(11);
+        let mut below = |most: u64| (random.unit() * most as f64) as u64;
+        for _ in 0..8 {
+            let mut meeting = Meeting::new(TrainProbeConfig::default().meeting);
+            let (mut now, turn) = (Time::ZERO, 8 + below(200));
+            for number in 0..320 {
+                // Now and then two come with one ACK, or lone ones before it, by up to four.
+                now += Span::from_micros(if below(5) == 0 { 0 } else { turn / 2 + below(turn) });
+                let lone = if below(6) == 0 { below(5) } else { 0 };
+                (0..lone).for_each(|_| {
+                    meeting.lone_arrives(now);
+                    now += Span::from_micros(below(2) * below(turn));
+                });
+                meeting.train_arrives(now, number, number / 100);
+                if number % 16 == 0 {
+                    // The last question of before is the first again.
+                    for jitter in [0, below(3), turn, 0, 0] {
+                        let (service, jitter) = (Span::from_micros(turn), Span::from_micros(jitter));
+                        let expected = plain(&meeting, service, jitter);
+                        assert_eq!(meeting.log_odds(service, jitter).to_bits(), expected.to_bits());
+                    }
+                }
+            }
+            assert!(meeting.gaps.len() > 150 && meeting.met.len() > 20);
+        }
     }
 
     /// ln((1 - 0.002) / 0.002).
