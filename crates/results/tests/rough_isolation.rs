@@ -164,6 +164,33 @@ fn a_policer_nearly_as_fast_as_the_card_is_no_queue_of_ones_own() {
 }
 
 /// A queue of 100 packets for a flow overflows as suddenly as a bucket ends.
+/// Single runs in which "isolated" is said of a policer behind a card if one part of the rule is
+/// missing.
+#[test]
+fn each_part_of_the_rule_for_fast_policers_is_needed_somewhere() {
+    let answer = |rate: u32, burst: u32, others: usize, seed: u32| {
+        let flows = "[[flow]]\nname = \"other\"\nalgorithm = \"hystart+cubic\"\nforward = [\"far\"]\n\
+                     rtt = \"30 ms\"\n"
+            .repeat(others);
+        let text = format!(
+            "duration = \"2300 ms\"\nseed = {seed}\n{CARD}[[link]]\nname = \"far\"\ndelay = \"0 s\"\n\
+             capacity = \"1 Gbit/s\"\nqueue = \"drop_tail\"\nbuffer = \"100 packets\"\n\
+             medium = {{ policer = {{ rate = \"{rate} Mbit/s\", burst = \"{burst} kB\" }} }}\n{flows}\
+             [[arrivals]]\nmean_gap = \"200 ms\"\nmost = 1\nsizes = {{ kind = \"fixed\", size = \"1 GB\" }}\n\
+             flow = {{ name = \"probe\", start = \"1 s\", algorithm = \"{PROBE}\", \
+             forward = [\"card\", \"far\"], rtt = \"30 ms\" }}\n"
+        );
+        let scenario = Scenario::parse("policed", &text).unwrap();
+        probed(&run_scenario(&scenario, None, &Cancel::default(), |_| {}).unwrap())[0].isolation.clone()
+    };
+    let unknown = Some("unknown".to_owned());
+    // "Isolated" without waiting while losses may be a policer's.
+    assert_eq!(answer(600, 128, 1, 151), unknown);
+    // "Isolated" if neither the answer within a train nor that between batches is given; one of
+    // them is enough, and with both it comes earlier.
+    assert_eq!(answer(700, 100, 2, 147), unknown);
+}
+
 #[test]
 fn losses_in_a_full_queue_of_ones_own_are_not_taken_for_a_policers() {
     for cross in [false, true] {
