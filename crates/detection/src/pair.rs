@@ -82,6 +82,13 @@ impl PairDetector {
         }
     }
 
+    /// True if it has decided, and others keep a queue where its packets passed; may become true
+    /// within a round trip after the decision, and stays so.
+    #[must_use]
+    pub fn is_crowded(&self) -> bool {
+        matches!(self, Self::Trains(detector) if detector.is_crowded())
+    }
+
     /// True if it goes on to look at the queue after its decision: connection 1 stays open, and it
     /// wants to hear of the packets of both. What connection 1 could not deliver when a look is
     /// over ([`PairDetector::is_looking`]) is for connection 0 to send.

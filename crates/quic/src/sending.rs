@@ -57,6 +57,7 @@ pub struct Sending {
     told: Option<Time>,
     revoked: Option<Time>,
     confirmed: bool,
+    crowded: bool,
     began: Option<Time>,
     ended: Option<Time>,
     over: bool,
@@ -102,6 +103,7 @@ impl Sending {
             told: None,
             revoked: None,
             confirmed: false,
+            crowded: false,
             began: None,
             ended: None,
             over: false,
@@ -304,6 +306,9 @@ impl Sending {
             steering.on_decision(&decision, mtu, mtu + HEADER_BYTES);
             steering.overhear(detector.watches());
             self.isolated = Some(isolated(&decision, self.began.unwrap_or_default()));
+        }
+        if detector.is_crowded() && !std::mem::replace(&mut self.crowded, true) {
+            ledger.controller_mut().steering().on_crowd();
         }
         if std::mem::take(&mut self.confirmed) {
             ledger.controller_mut().steering().on_isolation_confirmed();

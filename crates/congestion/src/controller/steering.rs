@@ -65,6 +65,15 @@ impl<'a> Steering<'a> {
         }
     }
 
+    /// The detector saw that others keep a queue where its packets passed: slow start ends, if the
+    /// window grows by one that does not set it itself.
+    pub fn on_crowd(&mut self) {
+        let Controller { in_charge, own_recovery, window, .. } = &mut *self.controller;
+        if !*in_charge && !*own_recovery {
+            window.ssthresh = window.ssthresh.min(window.cwnd.max(2));
+        }
+    }
+
     /// The detector saw again that the flow has a queue of its own.
     pub fn on_isolation_confirmed(&mut self) {
         if let Some(aware) = self.controller.avoidance.isolation_aware() {

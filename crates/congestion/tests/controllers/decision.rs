@@ -81,6 +81,22 @@ fn without_an_answer_the_rate_is_a_beginning_and_slow_start_goes_on_from_it() {
 }
 
 #[test]
+fn where_others_keep_a_queue_slow_start_ends_with_the_answer() {
+    let thresholds = |isolation| {
+        let mut controller = told(isolation, 20);
+        controller.steering().on_crowd();
+        (controller.cwnd(), controller.ssthresh())
+    };
+    assert_eq!(thresholds(Isolation::Shared), (50, 50));
+    assert_eq!(thresholds(Isolation::Unknown), (50, 50));
+    // Before the answer the window is not what holds packets back.
+    let start = StartConfig::FairQueuingProbe(TrainProbeConfig::default());
+    let mut controller = Controller::new(&ControllerConfig::new(start, AvoidanceConfig::from_name("cubic").unwrap()));
+    controller.steering().on_crowd();
+    assert_eq!(controller.ssthresh(), INFINITE_SSTHRESH);
+}
+
+#[test]
 fn the_rate_of_a_decision_fills_the_window_for_two_round_trips_at_most() {
     let at = |ms: u64| Time::ZERO + Span::from_millis(1000 + ms);
     let mut controller = told_of_a_rate();

@@ -4,18 +4,20 @@ use alloc::vec::Vec;
 
 use flowstart_units::{Bytes, Rate, Span, Time};
 
+use crate::Acked;
 use crate::answer::{Decision, Isolation};
 use crate::random::Random;
 
 use super::bulk::Bulk;
 use super::config::TrainProbeConfig;
+use super::crowd::Crowd;
 use super::dispersion::Dispersion;
 use super::evidence::Evidence;
 use super::meeting::Meeting;
 use super::persistence::Persistence;
 use super::policing::Lone;
 use super::scale::{Calm, Scale};
-use super::side::Side;
+use super::side::{Side, round_trip};
 
 /// What all stages of the detection know and use.
 #[derive(Clone, Debug)]
@@ -50,6 +52,8 @@ pub(super) struct Context {
     pub(super) persistence: Persistence,
     /// What became of the lone packets of this batch.
     pub(super) lone: Vec<Lone>,
+    /// Whether others keep a queue where the trains pass.
+    pub(super) crowd: Crowd,
     /// Packets of either connection to be sent again before trains are compared.
     pub(super) to_repair: [u32; 2],
     /// Trains of more packets that were compared did not fit the buffer.
@@ -81,6 +85,7 @@ impl Context {
             noise: None,
             persistence: Persistence::default(),
             lone: Vec::new(),
+            crowd: Crowd::default(),
             to_repair: [0; 2],
             fits: None,
             fell: false,
@@ -122,6 +127,14 @@ impl Context {
 
     pub(super) fn scale(&self) -> Scale {
         Scale { smallest: self.smallest(), service: self.service.unwrap_or(Span::ZERO), jitter: self.jitter() }
+    }
+
+    /// A packet of connection 0 was delivered: others may be in its way.
+    pub(super) fn hear_of_others(&mut self, acked: &Acked) {
+        let Scale { service, jitter, .. } = self.scale();
+        let least = service.mul_f64(self.config.crowd).max(jitter.mul_f64(self.config.counted_jitters));
+        let queued = !acked.retransmitted && self.scale().excess(round_trip(acked)) >= least;
+        self.crowd.add(acked.number, queued && !least.is_zero());
     }
 
     /// What the evidence says, if it is enough.
@@ -221,6 +234,7 @@ impl Context {
     /// The rate fell to that of the time `service` per packet: nothing that was seen before counts.
     pub(super) fn fall(&mut self, service: Span) {
         (self.service, self.fell) = (Some(service), true);
+        self.crowd = Crowd::default();
         self.evidence = Evidence::new(self.config.evidence);
         self.meeting.forget();
         (self.bulk, self.proven, self.noise) = (Bulk::default(), false, None);

@@ -28,6 +28,7 @@ mod bulk;
 mod chirp;
 mod config;
 mod context;
+mod crowd;
 mod dispersion;
 mod evidence;
 mod first;
@@ -221,6 +222,8 @@ impl Trains {
             Box::new(watch)
         });
         let decision = self.context.decision(now, isolation, self.packet);
+        let Context { crowd, config, sides: [trains, _], .. } = &mut self.context;
+        crowd.end(trains.sent, trains.flying.iter(), config.full_loss);
         self.stage = TrainStage::Answered(Answered { decision, confirmed: Time::ZERO, watch });
     }
 
@@ -243,6 +246,11 @@ impl Trains {
     /// When a look last found the queue to be the flow's own; [`Time::ZERO`] if none did.
     pub(super) fn confirmed(&self) -> Time {
         self.answered().map_or(Time::ZERO, |answered| answered.confirmed)
+    }
+
+    /// True if it has answered and others keep a queue where its trains passed.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.answered().is_some() && self.context.crowd.is_seen()
     }
 
     /// True while lone packets of a look are on their way.
@@ -271,6 +279,9 @@ impl Trains {
 impl Answered {
     /// A packet was delivered after the answer: another answer if looks contradict it.
     fn look_again(&mut self, context: &mut Context, connection: usize, acked: &Acked) {
+        if connection == 0 {
+            context.hear_of_others(acked);
+        }
         let Some(watch) = &mut self.watch else { return };
         match connection {
             _ if !watch.is_looking() || acked.retransmitted => context.meeting.interrupt(),

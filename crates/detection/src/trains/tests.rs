@@ -170,6 +170,15 @@ fn after_three_even_acks_a_train_follows_at_once_with_lone_packets_beside_its_se
 }
 
 #[test]
+fn alone_nobody_elses_queue_is_seen() {
+    for path in [PATH, FAIR, Path { ack_every: 2, ..PATH }, Path { jitter: Span::from_micros(1500), ..PATH }] {
+        assert!(!default_run(path).detector.is_crowded());
+    }
+    // A packet of the train waits, but its first one did not.
+    assert!(default_run(Path { buffer: 1, ..PATH }).detector.is_crowded(), "more than a tenth was lost");
+}
+
+#[test]
 fn in_a_shared_queue_a_lone_packet_waits_a_little_longer_than_its_neighbour() {
     let run = run(PATH, &TrainProbeConfig { lone: 1, ..TrainProbeConfig::default() });
     // Packet 16 waits from 21.636 to 26 ms, the lone one that left 0.4545 ms later to 27 ms.

@@ -31,6 +31,8 @@ pub(crate) struct Pair {
     told: Option<Time>,
     /// When its avoidance contradicted for the last time.
     revoked: Option<Time>,
+    /// It was told that others keep a queue.
+    crowded: bool,
     striping: Striping,
     joining: Joining,
     /// The flow that both belong to.
@@ -84,6 +86,7 @@ impl<O: Observer> Simulation<O> {
             detecting: true,
             told: None,
             revoked: None,
+            crowded: false,
             striping,
             joining,
             id: first,
@@ -185,6 +188,13 @@ impl<O: Observer> Simulation<O> {
                     entry.start_exit = entry.start_exit.or(exit);
                 }
             }
+        }
+        if pair.detector.is_crowded()
+            && !std::mem::replace(&mut pair.crowded, true)
+            && let Some(flow) = pair.slots[0].and_then(|slot| self.flows[slot].as_mut())
+            && let Endpoints::Tcp(tcp) = &mut flow.endpoints
+        {
+            tcp.sender.controller_mut().steering().on_crowd();
         }
         let is_first = std::mem::take(&mut pair.detecting);
         if is_first || !pair.detector.is_looking() {

@@ -186,6 +186,27 @@ fn with_a_buffer_of_one_packet_the_losses_of_both_connections_are_compared_and_a
     }
 }
 
+/// Slow start went on to the rate of the whole link, and lost in a full buffer what it added.
+#[test]
+fn beside_cubic_in_a_full_buffer_few_packets_are_lost_in_the_two_round_trips_after_the_answer() {
+    let lost_after = |case: &Case| {
+        let (decision, _, before) = case.decide();
+        assert_eq!(decision.map(|decision| decision.isolation), Some(Isolation::Shared), "{case:?}");
+        let outcome = case.run(Workload::Greedy, Span::from_secs(4));
+        let of_pair = outcome.flows.iter().enumerate().filter(|(at, flow)| *at == 0 || flow.companion_of == Some(0));
+        of_pair.map(|(_, flow)| flow.dropped_in_start).sum::<u64>().saturating_sub(before)
+    };
+    let paths = [(28, 56), (28, 100), (50, 56), (50, 100)];
+    let cases: Vec<Case> = paths
+        .into_iter()
+        .flat_map(|(mbps, ms)| {
+            [50, 75, 100].map(|buffer| Case { cubic: 1, ..Case::new(QueueConfig::drop_tail(buffer), mbps, ms) })
+        })
+        .collect();
+    let lost = cases.iter().map(lost_after).sum::<u64>() as f64 / cases.len() as f64;
+    assert!(lost < 10.0, "{lost} packets in the mean");
+}
+
 /// In full buffers a first train may be lost whole: then the time is over before anything is known.
 #[test]
 fn beside_cubic_and_datagrams_no_answer_is_wrong_and_few_are_unknown() {

@@ -209,6 +209,7 @@ impl Batch {
     fn measure(&mut self, context: &mut Context, acked: &Acked) -> bool {
         let excess = round_trip(acked).checked_sub(context.smallest()).unwrap_or(Span::ZERO);
         self.highest = self.highest.max(excess);
+        context.hear_of_others(acked);
         let length = u64::from(self.length);
         if let Some(place) = acked.number.checked_sub(self.from)
             && place < u64::from(self.trains) * length

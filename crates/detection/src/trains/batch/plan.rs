@@ -35,8 +35,9 @@ impl Batch {
         let service = if together { context.told() } else { context.service.unwrap_or(Span::from_micros(1)) };
         let patience = context.patience(bursts);
         let build = Self::reckoned(context, service).max(context.config.shortest_train);
-        let Context { config, random, sides: [trains, lone], dispersion, persistence, meeting, to_repair, .. } =
-            context;
+        let Context {
+            config, random, sides: [trains, lone], dispersion, persistence, meeting, crowd, to_repair, ..
+        } = context;
         let apart = (service * u64::from(length + 1)).mul_f64(config.apart);
         let gap = service.mul_f64(1.0 / config.train_load);
         let mut at = begin;
@@ -114,6 +115,8 @@ impl Batch {
             trains.plan.push_back((at + between * u64::from(index + u32::from(bursts)), 1));
         }
         lone.plan.push_back((at + patience, config.lone));
+        let apart_enough = matches!(arrangement, Arrangement::AtOnce | Arrangement::Spaced);
+        crowd.begin(before, length, if apart_enough { count } else { 0 });
         dispersion.begin_batch();
         meeting.interrupt();
         persistence.begin_batch(service);

@@ -54,6 +54,11 @@ pub struct TrainProbeConfig {
     /// Trains are this many times the time apart that the bottleneck takes for one, at least 1;
     /// default 2.
     pub apart: f64,
+    /// Others keep a queue if the first packet of a train waits for the time of so many packets,
+    /// and for so long that it counts (`counted_jitters`), at least 1; default 6. Then slow start
+    /// ends with the answer: what it adds to a full buffer is lost. (With 3 datagrams at half of
+    /// the capacity look like others that fill it, and the flow is slower by a tenth for a second.)
+    pub crowd: f64,
     /// Least delay of the train's last packet in packet times for its ratio to count, at least 1;
     /// default 3.
     pub least_queue: f64,
@@ -264,6 +269,7 @@ impl Default for TrainProbeConfig {
             lone_apart: 3,
             batch: 3,
             apart: 2.0,
+            crowd: 6.0,
             least_queue: 3.0,
             counted_jitters: 3.0,
             least_jitters: 4.0,
@@ -364,6 +370,7 @@ impl TrainProbeConfig {
         check((1..=1000).contains(&self.lone_apart), "lone_apart", "between 1 and 1000")?;
         check((1..=100).contains(&self.batch), "batch", "between 1 and 100")?;
         check(self.apart >= 1.0 && self.apart <= 100.0, "apart", "between 1 and 100")?;
+        check(self.crowd >= 1.0 && self.crowd.is_finite(), "crowd", "at least 1")?;
         check(self.least_queue >= 1.0 && self.least_queue.is_finite(), "least_queue", "at least 1")?;
         check(self.least_jitters >= 0.0 && self.least_jitters.is_finite(), "least_jitters", "at least 0")?;
         let counted = self.counted_jitters >= 0.0 && self.counted_jitters.is_finite();
