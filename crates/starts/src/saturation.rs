@@ -7,8 +7,8 @@
 //! round trip, so that only long stretches tell, and none with a pause in it: what leaves after a
 //! pause is another burst.
 //!
-//! Such a stretch is the train of ACKs that HyStart looks for, seen wherever it begins. Packets that
-//! left far apart make a long one, too, but no RTTs that rise. Jitter makes RTTs that rise by
+//! Such a stretch is the train of ACKs that HyStart looks for, seen wherever it begins. Packets
+//! that left far apart make a long one, too, but no RTTs that rise. Jitter makes RTTs that rise by
 //! chance, but twice as many packets then come in the same time: the path is what limits them only
 //! if the round trip before had the same rate.
 
