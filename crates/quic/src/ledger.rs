@@ -54,8 +54,6 @@ struct Batch {
     marked: bool,
     persistent: bool,
     spurious: bool,
-    /// A reduction follows that was put off.
-    again: bool,
 }
 
 /// Counts of a connection.
@@ -432,7 +430,6 @@ impl Ledger {
         let marked = if batch.marked { packets } else { 0 };
         self.counts.marked += u64::from(marked);
         if self.reduction.active && self.una() >= self.reduction.ends {
-            batch.again = self.reduction.again;
             self.end_reduction();
         }
         if batch.spurious {

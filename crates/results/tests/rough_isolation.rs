@@ -163,7 +163,6 @@ fn a_policer_nearly_as_fast_as_the_card_is_no_queue_of_ones_own() {
     }
 }
 
-/// A queue of 100 packets for a flow overflows as suddenly as a bucket ends.
 /// Single runs in which "isolated" is said of a policer behind a card if one part of the rule is
 /// missing.
 #[test]
@@ -191,6 +190,7 @@ fn each_part_of_the_rule_for_fast_policers_is_needed_somewhere() {
     assert_eq!(answer(700, 100, 2, 147), unknown);
 }
 
+/// A queue of 100 packets for a flow overflows as suddenly as a bucket ends.
 #[test]
 fn losses_in_a_full_queue_of_ones_own_are_not_taken_for_a_policers() {
     for cross in [false, true] {

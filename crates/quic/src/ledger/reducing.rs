@@ -17,8 +17,6 @@ pub(super) struct Reduction {
     pub(super) until: u64,
     /// It ends when nothing below this byte is open.
     pub(super) ends: u64,
-    /// Something above was lost meanwhile: another one follows at once.
-    pub(super) again: bool,
     /// There is one.
     pub(super) active: bool,
     /// What is repaired meanwhile.
@@ -45,9 +43,8 @@ impl Ledger {
         let Reduction { active, until, .. } = self.reduction;
         let lasting = active && self.controller.controls_recovery();
         match batch.lost_seqs {
-            Some(lost) if lasting => return self.prolong(lost),
+            Some((first, _)) if lasting => return self.prolong(first),
             Some((_, last)) if !active || last >= until => self.reduce(now, Signal::Loss, !batch.marked),
-            None if batch.again => self.reduce(now, Signal::Loss, false),
             _ if batch.marked && !active => self.reduce(now, Signal::Marks, false),
             _ => return,
         }
@@ -61,12 +58,12 @@ impl Ledger {
     /// A loss in a recovery of a control that goes through recoveries in its own way. As TCP's they
     /// last until what was lost is delivered (RFC 6675 section 5): here, until nothing is open that
     /// had left when the last of these losses was noticed, for what replaces it leaves about then.
-    /// One recovery ends before the next begins.
-    fn prolong(&mut self, (first, last): (u64, u64)) {
+    /// What left in the recovery and is lost, too, belongs to none: the next one begins with the
+    /// first loss after this one.
+    fn prolong(&mut self, first: u64) {
         if first < self.reduction.until {
             self.reduction.ends = self.next;
         }
-        self.reduction.again |= last >= self.reduction.until;
     }
 
     /// One that begins now.

@@ -170,9 +170,10 @@ fn a_recovery_of_bbr_lasts_until_what_was_lost_is_delivered() {
     assert_eq!(ledger.reduction.repair, Repair::Nothing, "as much as had left by the second loss");
 }
 
-/// As in Linux, where a recovery follows another one at once if more was lost meanwhile.
+/// Where another recovery followed at once, BBR sent on without a round of conservation, and lost
+/// 670 packets in its start where TCP loses 443.
 #[test]
-fn what_is_lost_in_a_recovery_of_bbr_begins_the_next_one() {
+fn what_leaves_in_a_recovery_of_bbr_and_is_lost_does_not_prolong_it() {
     let mut ledger = bbr();
     send(&mut ledger, at(0), 0, 20);
     acknowledge(&mut ledger, at(20), 1);
@@ -182,15 +183,15 @@ fn what_is_lost_in_a_recovery_of_bbr_begins_the_next_one() {
     for number in 3..19 {
         acknowledge(&mut ledger, at(30), number);
     }
-    // Of the packets that left in the recovery, one is lost.
     acknowledge(&mut ledger, at(41), 21);
     ledger.note(at(41), Told::Lost { number: 20 });
     acknowledge(&mut ledger, at(41), 22);
-    send(&mut ledger, at(41), 24, 1);
-    for number in [19, 23] {
-        acknowledge(&mut ledger, at(42), number);
-        assert_eq!(ledger.reduction.repair, Repair::Losses, "after {number}");
-    }
-    acknowledge(&mut ledger, at(61), 24);
-    assert_eq!(ledger.reduction.repair, Repair::Nothing);
+    assert_eq!(ledger.reduction.repair, Repair::Losses);
+    acknowledge(&mut ledger, at(42), 19);
+    assert_eq!(ledger.reduction.repair, Repair::Nothing, "all that left before the recovery is decided");
+    // The next loss begins another one.
+    ledger.note(at(43), Told::Lost { number: 23 });
+    send(&mut ledger, at(43), 24, 2);
+    acknowledge(&mut ledger, at(63), 24);
+    assert_eq!(ledger.reduction.repair, Repair::Losses);
 }

@@ -145,47 +145,41 @@ fn a_window_that_fills_the_path_grows_by_a_quarter_until_a_timeout() {
     assert_eq!(grown(&mut start, 20), 12);
 }
 
-/// Packets come twice as slowly as they left, at one per 400 us, for 24 ms of every 30. Those
-/// that HyStart takes for spread over 20 ms do not end it, nor do RTTs that are short again.
-#[test]
-fn a_train_of_half_a_round_trip_that_the_path_makes_ends_the_start() {
-    for (cwnd, ends) in [(40, true), (15, false)] {
-        let mut start = ChirpingOrHystart::new(&AdaptiveChirpingConfig::default(), 10, false, 1448);
-        start.gave_up = true;
-        start.hystart.has_been_spread(ms(20));
-        let mut window = Window::new(cwnd);
-        let exit = (0..300_u64).find_map(|n| {
-            let (round, place) = (n / 60, n % 60);
-            let now = Time::ZERO + ms(30) * round + Span::from_micros(400) * place;
-            let rtt = ms(20) + Span::from_micros(200) * place;
-            let ack = Ack { now, una: n + 1, next: (round + 1) * 60, ..with_rtt(rtt) };
-            match start.on_ack(&ack, &mut window) {
-                AfterAck::Done(exit) => Some((round, place, exit.reason, exit.cwnd)),
-                _ => None,
-            }
-        });
-        // 27 times 400 us are more than 10 ms and half of what bursts may add.
-        assert_eq!(exit, ends.then_some((1, 27, ExitReason::AckTrain, cwnd)));
-    }
-}
-
-/// Packets came twice as slowly as they left, at one per 400 us: 50 fill 20 ms.
-#[test]
-fn what_rises_in_two_round_trips_ends_the_start_for_good() {
-    let mut start = ChirpingOrHystart::new(&AdaptiveChirpingConfig::default(), 10, false, 1448);
+/// When a start that HyStart took over, of packets that were spread, ended, and how: bursts of 60
+/// packets every 30 ms, twice as slow at the other end as they left, at one per 400 us.
+fn end_of_bursts(start: &mut ChirpingOrHystart, window: &mut Window) -> Option<(u64, u64, ExitReason, u32)> {
     start.gave_up = true;
     start.hystart.has_been_spread(ms(20));
-    let mut window = Window::new(63);
-    let exit = (0..300_u64).find_map(|n| {
+    (0..300_u64).find_map(|n| {
         let (round, place) = (n / 60, n % 60);
         let now = Time::ZERO + ms(30) * round + Span::from_micros(400) * place;
         let rtt = ms(20) + Span::from_micros(200) * place;
         let ack = Ack { now, una: n + 1, next: (round + 1) * 60, ..with_rtt(rtt) };
-        match start.on_ack(&ack, &mut window) {
-            AfterAck::Done(exit) => Some((round, exit.reason, exit.cwnd)),
+        match start.on_ack(&ack, window) {
+            AfterAck::Done(exit) => Some((round, place, exit.reason, exit.cwnd)),
             _ => None,
         }
-    });
+    })
+}
+
+/// They come for 24 ms of every 30. Those that HyStart takes for spread over 20 ms do not end it, nor
+/// do RTTs that are short again.
+#[test]
+fn a_train_of_half_a_round_trip_that_the_path_makes_ends_the_start() {
+    for (cwnd, ends) in [(40, true), (15, false)] {
+        let mut start = ChirpingOrHystart::new(&AdaptiveChirpingConfig::default(), 10, false, 1448);
+        // 27 times 400 us are more than 10 ms and half of what bursts may add.
+        let expected = ends.then_some((1, 27, ExitReason::AckTrain, cwnd));
+        assert_eq!(end_of_bursts(&mut start, &mut Window::new(cwnd)), expected);
+    }
+}
+
+/// At that rate 50 packets fill 20 ms.
+#[test]
+fn what_rises_in_two_round_trips_ends_the_start_for_good() {
+    let mut start = ChirpingOrHystart::new(&AdaptiveChirpingConfig::default(), 10, false, 1448);
+    let mut window = Window::new(63);
+    let exit = end_of_bursts(&mut start, &mut window).map(|(round, _, reason, cwnd)| (round, reason, cwnd));
     assert_eq!(exit, Some((1, ExitReason::RatePlateau, 63)));
     let last = LastRtt { srtt: ms(20), min_rtt: ms(20) };
     assert!(!start.on_restart(Time::ZERO, Restart::Undo, &window, last));
