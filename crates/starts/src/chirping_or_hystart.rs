@@ -188,7 +188,10 @@ impl FlowStart for ChirpingOrHystart {
                 let cwnd = window.cwnd;
                 return AfterAck::Done(Exit { reason: ExitReason::RatePlateau, cwnd, ssthresh: cwnd, rate: None });
             }
-            if saturation.is_some_and(|path| self.hystart.is_path_train(path.train(), window)) {
+            // Where chirps were given up for jitter a train may be the jitter's.
+            if !self.chirping.schedule().is_jittery()
+                && saturation.is_some_and(|path| self.hystart.is_path_train(path.train(), window))
+            {
                 self.recent = None;
                 self.hystart.has_found();
                 let cwnd = window.cwnd;
