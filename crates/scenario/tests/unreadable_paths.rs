@@ -212,9 +212,9 @@ fn a_start_ends_for_want_of_deliveries_only_where_packets_queue_or_are_marked() 
 /// Jitter of a fifth of the round trip, on a path that keeps the order. A late packet holds those
 /// behind it up, and their ACKs come together; read as one they hid the noise, and five of these
 /// flows ended their start with at most 23 of 833 packets: 5.0 times HyStart's time. (With seed 42
-/// the first chirp says nothing, so that the jitter is not known, and a train of ACKs ends what took
-/// over with 339: 1.55. Where trains ended starts that had been given up for jitter, too, the mean
-/// was 1.017.)
+/// the first chirp says nothing, so that the jitter is not known, and a train of ACKs ends what
+/// took over with 339: 1.55. Where trains ended starts that had been given up for jitter, too, the
+/// mean was 1.017.)
 #[test]
 fn noise_that_drowns_chirps_ends_them() {
     let path = format!("{}\nbuffer = \"1 BDP\"\njitter = \"4 ms\"", path(500, 20));

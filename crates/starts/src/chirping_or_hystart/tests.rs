@@ -162,8 +162,8 @@ fn end_of_bursts(start: &mut ChirpingOrHystart, window: &mut Window) -> Option<(
     })
 }
 
-/// They come for 24 ms of every 30. Those that HyStart takes for spread over 20 ms do not end it, nor
-/// do RTTs that are short again.
+/// They come for 24 ms of every 30. Those that HyStart takes for spread over 20 ms do not end it,
+/// nor do RTTs that are short again.
 #[test]
 fn a_train_of_half_a_round_trip_that_the_path_makes_ends_the_start() {
     for (cwnd, ends) in [(40, true), (15, false)] {
