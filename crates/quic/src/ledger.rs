@@ -18,7 +18,7 @@ use flowstart_units::{Span, Time};
 
 use crate::gate::Told;
 use crate::qlog::{Log, Metrics};
-use reducing::Reduction;
+use reducing::{Answered, Reduction};
 
 /// Bytes of IPv4 and UDP headers around a QUIC packet.
 pub const HEADER_BYTES: u32 = 28;
@@ -92,6 +92,7 @@ pub struct Ledger {
     rate: RateEstimator,
     usage: WindowUsage,
     reduction: Reduction,
+    answered: Answered,
     batch: Batch,
     last_sent: Option<Time>,
     sent_in_burst: bool,
@@ -121,6 +122,7 @@ impl Ledger {
             rate: RateEstimator::default(),
             usage: WindowUsage::default(),
             reduction: Reduction::default(),
+            answered: Answered::default(),
             batch: Batch::default(),
             last_sent: None,
             sent_in_burst: false,
@@ -429,9 +431,7 @@ impl Ledger {
         }
         let marked = if batch.marked { packets } else { 0 };
         self.counts.marked += u64::from(marked);
-        if self.reduction.active && self.una() >= self.reduction.ends {
-            self.end_reduction();
-        }
+        self.end_what_is_over(&batch);
         if batch.spurious {
             self.undo();
         }

@@ -13,8 +13,6 @@ const MINIMUM_WINDOW: u32 = 2;
 /// A reduction in progress.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reduction {
-    /// Losses below this byte belong to it.
-    pub(super) until: u64,
     /// It ends when nothing below this byte is open.
     pub(super) ends: u64,
     /// There is one.
@@ -26,6 +24,16 @@ pub(super) struct Reduction {
     pub(super) prr: Prr,
     /// Window and threshold before, if they may come back.
     pub(super) prior: Option<(u32, u32)>,
+}
+
+/// What left before the latest reduction began was answered by it, however late its losses and marks
+/// are noticed (RFC 9002 section 7.3.2).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Answered {
+    /// The first byte after that.
+    seq: u64,
+    /// The same as the number of a packet.
+    number: u64,
 }
 
 impl Ledger {
@@ -40,12 +48,13 @@ impl Ledger {
             }
             return;
         }
-        let Reduction { active, until, .. } = self.reduction;
+        let active = self.reduction.active;
         let lasting = active && self.controller.controls_recovery();
+        let newest = batch.newest.map_or(0, |(number, _)| number);
         match batch.lost_seqs {
-            Some((first, _)) if lasting => return self.prolong(first),
-            Some((_, last)) if !active || last >= until => self.reduce(now, Signal::Loss, !batch.marked),
-            _ if batch.marked && !active => self.reduce(now, Signal::Marks, false),
+            Some(_) if lasting => return,
+            Some((_, last)) if last >= self.answered.seq => self.reduce(now, Signal::Loss, !batch.marked),
+            _ if batch.marked && !active && newest >= self.answered.number => self.reduce(now, Signal::Marks, false),
             _ => return,
         }
         // A timer that found the loss lets one packet go, as in Linux `tcp_rack_reo_timeout`. What
@@ -61,14 +70,31 @@ impl Ledger {
     /// What left in the recovery and is lost, too, belongs to none: the next one begins with the
     /// first loss after this one.
     fn prolong(&mut self, first: u64) {
-        if first < self.reduction.until {
+        if first < self.answered.seq {
             self.reduction.ends = self.next;
         }
     }
 
+    /// A reduction ends when nothing is open that had left when it began, or later if losses
+    /// prolong it: those of this batch, too.
+    pub(super) fn end_what_is_over(&mut self, batch: &Batch) {
+        if !self.reduction.active {
+            return;
+        }
+        if let Some((first, _)) = batch.lost_seqs
+            && self.controller.controls_recovery()
+        {
+            self.prolong(first);
+        }
+        if self.una() >= self.reduction.ends {
+            self.end_reduction();
+        }
+    }
+
     /// One that begins now.
-    fn reduction(&self, repair: Repair) -> Reduction {
-        Reduction { until: self.next, ends: self.next, active: true, repair, ..Reduction::default() }
+    fn reduction(&mut self, repair: Repair) -> Reduction {
+        self.answered = Answered { seq: self.next, number: self.counts.sent };
+        Reduction { ends: self.next, active: true, repair, ..Reduction::default() }
     }
 
     fn reduce(&mut self, now: Time, signal: Signal, may_return: bool) {
@@ -92,13 +118,14 @@ impl Ledger {
         self.controller.set_cwnd(self.in_flight.saturating_add(send));
     }
 
-    pub(super) fn end_reduction(&mut self) {
+    fn end_reduction(&mut self) {
         if std::mem::take(&mut self.reduction).walking {
             self.controller.end_recovery();
         }
     }
 
     pub(super) fn undo(&mut self) {
+        self.answered = Answered::default();
         let reduction = std::mem::take(&mut self.reduction);
         if let Some((cwnd, ssthresh)) = reduction.prior {
             self.controller.undo(cwnd, ssthresh);

@@ -68,6 +68,56 @@ fn losses_of_one_window_are_one_reduction_and_the_window_ends_at_the_threshold()
     assert_eq!(ledger.controller().cwnd(), threshold);
 }
 
+/// RFC 9002 section 7.3.2: what left before a recovery began calls for no other reduction, however
+/// late its loss is noticed.
+#[test]
+fn the_last_losses_of_a_window_are_noticed_as_its_reduction_ends_and_call_for_no_other() {
+    let mut ledger = ledger(20);
+    send(&mut ledger, at(0), 0, 20);
+    for number in 1..4 {
+        acknowledge(&mut ledger, at(20), number);
+    }
+    ledger.note(at(20), Told::Lost { number: 0 });
+    ledger.settle(at(20), Span::ZERO);
+    let threshold = ledger.controller().ssthresh();
+    for number in 4..18 {
+        acknowledge(&mut ledger, at(21), number);
+    }
+    send(&mut ledger, at(21), 20, 6);
+    for number in [18, 19] {
+        ledger.note(at(41), Told::Lost { number });
+    }
+    ledger.note(at(41), Told::Acked { number: 22 });
+    ledger.settle(at(41), Span::ZERO);
+    assert_eq!((ledger.counts().lost, ledger.controller().ssthresh()), (3, threshold));
+    // What left in the recovery calls for another one.
+    ledger.note(at(42), Told::Lost { number: 20 });
+    ledger.settle(at(42), Span::ZERO);
+    assert!(ledger.controller().ssthresh() < threshold, "{}", ledger.controller().ssthresh());
+}
+
+/// The same of marks: they are of the newest packet that is acknowledged.
+#[test]
+fn marks_of_what_left_before_a_reduction_call_for_no_other_when_it_ends() {
+    let mut ledger = ledger(20);
+    send(&mut ledger, at(0), 0, 20);
+    ledger.note(at(20), Told::Acked { number: 0 });
+    ledger.note(at(20), Told::Marked);
+    ledger.settle(at(20), Span::ZERO);
+    let threshold = ledger.controller().ssthresh();
+    for number in 1..20 {
+        ledger.note(at(21), Told::Acked { number });
+    }
+    ledger.note(at(21), Told::Marked);
+    ledger.settle(at(21), Span::ZERO);
+    assert_eq!(ledger.controller().ssthresh(), threshold);
+    send(&mut ledger, at(21), 20, 2);
+    ledger.note(at(41), Told::Acked { number: 20 });
+    ledger.note(at(41), Told::Marked);
+    ledger.settle(at(41), Span::ZERO);
+    assert!(ledger.controller().ssthresh() < threshold);
+}
+
 /// As the first packet of a reduction leaves when the queue is full, a second one would be lost.
 #[test]
 fn an_ack_or_a_timer_that_finds_a_loss_lets_one_packet_go() {
