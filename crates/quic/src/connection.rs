@@ -417,12 +417,23 @@ impl Connection {
 
     /// Opens a stream; `None` if the other end allows no more now.
     pub fn open(&mut self, dir: Dir) -> Option<StreamId> {
-        self.inner.streams().open(dir)
+        let stream = self.inner.streams().open(dir)?;
+        self.prefer(stream);
+        Some(stream)
     }
 
     /// A stream that the other end opened, if there is a new one.
     pub fn accept(&mut self, dir: Dir) -> Option<StreamId> {
-        self.inner.streams().accept(dir)
+        let stream = self.inner.streams().accept(dir)?;
+        self.prefer(stream);
+        Some(stream)
+    }
+
+    /// What is said does not wait for data, which goes one way only.
+    fn prefer(&mut self, stream: StreamId) {
+        if stream.dir() == Dir::Bi {
+            let _ = self.inner.send_stream(stream).set_priority(1);
+        }
     }
 
     /// Writes to a stream; how many bytes it took (0 if it takes none now, or no more).

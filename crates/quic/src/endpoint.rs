@@ -92,6 +92,8 @@ impl Limits {
             .stream_receive_window(VarInt::from_u32(self.receive_window))
             .receive_window(VarInt::from_u32(self.receive_window))
             .send_window(1 << 30)
+            // What is lost is sent again piece by piece, not a packet of each stream in turn.
+            .send_fairness(false)
             .max_concurrent_bidi_streams(VarInt::from_u32(1))
             .max_concurrent_uni_streams(VarInt::from_u32(256))
             .datagram_receive_buffer_size(None)

@@ -89,6 +89,8 @@ pub struct Ledger {
     counts: Counts,
     /// Those of earlier paths of the connection.
     earlier: Counts,
+    /// Packets deemed lost only because the path is another one, on all paths.
+    given_up: u64,
     rate: RateEstimator,
     usage: WindowUsage,
     reduction: Reduction,
@@ -119,6 +121,7 @@ impl Ledger {
             delivered_at: Time::ZERO,
             counts: Counts::default(),
             earlier: Counts::default(),
+            given_up: 0,
             rate: RateEstimator::default(),
             usage: WindowUsage::default(),
             reduction: Reduction::default(),
@@ -135,7 +138,7 @@ impl Ledger {
     pub(crate) fn renew(&mut self, now: Time, controller: Controller) {
         self.give_up(now);
         let renewed = Self::new(controller, self.mtu, Span::ZERO);
-        *self = Self { earlier: self.counts(), log: self.log.take(), ..renewed };
+        *self = Self { earlier: self.counts(), given_up: self.given_up, log: self.log.take(), ..renewed };
         self.log_metrics(now);
     }
 
@@ -198,6 +201,13 @@ impl Ledger {
     #[must_use]
     pub fn latest_rtt(&self) -> Span {
         self.latest
+    }
+
+    /// Packets sent whose data the stack does not send again: those of lost ones wait to leave anew,
+    /// unless they were given up here only.
+    pub(crate) fn sent_for_good(&self) -> u64 {
+        let Counts { sent, lost, .. } = self.counts();
+        sent - lost.saturating_sub(self.given_up)
     }
 
     /// Smallest RTT; [`Span::MAX`] before the first.
@@ -367,6 +377,7 @@ impl Ledger {
     fn give_up(&mut self, now: Time) {
         let open = self.records.iter().filter(|record| record.fate == Fate::Open);
         let packets: Vec<u64> = open.map(|record| record.packet).collect();
+        self.given_up += packets.len() as u64;
         for packet in packets {
             self.lost(now, packet);
         }

@@ -344,7 +344,7 @@ impl Sending {
 
     /// Writes pieces until enough is ready, or all streams are over.
     fn refill(&mut self, now: Time, over: bool, number: usize, connection: &mut Connection, exhausted: bool) -> bool {
-        let Some((sent, mtu)) = connection.ledger().map(|ledger| (ledger.counts().sent, u64::from(ledger.mtu())))
+        let Some((sent, mtu)) = connection.ledger().map(|ledger| (ledger.sent_for_good(), u64::from(ledger.mtu())))
         else {
             return false;
         };

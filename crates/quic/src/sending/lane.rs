@@ -23,10 +23,13 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    /// Bytes that wait to be sent, at least.
+    /// Bytes that wait to be sent, at least, or to be sent again: what is lost waits anew. `sent`
+    /// is how many packets were sent for good.
     pub(super) fn ready(&self, sent: u64, mtu: u64) -> u64 {
         let (written, packets) = self.emptied;
-        (self.written - written).saturating_sub((sent - packets) * mtu.saturating_sub(OVERHEAD))
+        let carried = mtu.saturating_sub(OVERHEAD);
+        let again = packets.saturating_sub(sent) * carried;
+        (self.written - written + again).saturating_sub(sent.saturating_sub(packets) * carried)
     }
 }
 
