@@ -203,8 +203,8 @@ impl Ledger {
         self.latest
     }
 
-    /// Packets sent whose data the stack does not send again: those of lost ones wait to leave anew,
-    /// unless they were given up here only.
+    /// Packets sent whose data the stack does not send again. That of lost ones waits to leave,
+    /// unless they were given up only here.
     pub(crate) fn sent_for_good(&self) -> u64 {
         let Counts { sent, lost, .. } = self.counts();
         sent - lost.saturating_sub(self.given_up)

@@ -26,8 +26,8 @@ pub(super) struct Reduction {
     pub(super) prior: Option<(u32, u32)>,
 }
 
-/// What left before the latest reduction began was answered by it, however late its losses and marks
-/// are noticed (RFC 9002 section 7.3.2).
+/// What left before the latest reduction began was answered by it, however late losses and marks of
+/// it are noticed (RFC 9002 section 7.3.2).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Answered {
     /// The first byte after that.
