@@ -303,7 +303,7 @@ impl Schedule for Adaptive {
             }
             return;
         };
-        let points = together(chirp.points(), self.config.together);
+        let points = together(chirp.points(), self.config.together, self.gap());
         // What was repaired after a timeout is a burst that holds the first chirps up just so.
         if self.known.is_none() {
             let (hidden, weight) = (hidden(chirp.points(), &points), self.config.belief.noise_weight);

@@ -8,14 +8,18 @@ use super::reading::Point;
 
 /// Points whose ACKs came together as one, with the delay of the last: they arrived closer than
 /// their packets left times `share`. A queue that grows never brings packets closer together; what
-/// holds them back and lets them go at once does.
+/// holds them back and lets them go at once does. So does a queue that empties, as the first packet
+/// of a chirp finds one that the last packets of the one before have left: where the path is known
+/// to carry a packet per `gap` ns, ACKs that come as it lets packets go, but for the same share, do
+/// not come together.
 #[must_use]
-pub(super) fn together(points: &[Point], share: f64) -> Vec<Point> {
+pub(super) fn together(points: &[Point], share: f64, gap: Option<u64>) -> Vec<Point> {
+    let path = |packets: u32| gap.map_or(f64::INFINITY, |gap| gap as f64 * f64::from(packets));
     let mut joined: Vec<Point> = Vec::with_capacity(points.len());
     for point in points {
         let (gaps, delay) = (point.gaps as f64, point.delay as f64);
         match joined.last_mut() {
-            Some(last) if gaps + delay - (last.delay as f64) < gaps * share => {
+            Some(last) if gaps + delay - (last.delay as f64) < gaps.min(path(point.packets)) * share => {
                 *last = Point {
                     gaps: last.gaps.saturating_add(point.gaps),
                     packets: last.packets.saturating_add(point.packets),
@@ -166,13 +170,27 @@ mod tests {
     fn acks_that_come_together_are_one_point_at_the_time_of_the_last() {
         let arrivals = [400, 401, 402, 403, 800, 801, 802, 803].map(|micros| micros * 1000);
         assert_eq!(
-            together(&points(100_000, &arrivals), 0.5),
+            together(&points(100_000, &arrivals), 0.5, None),
             [Point { gaps: 300_000, packets: 4, delay: 103_000 }, Point { gaps: 400_000, packets: 4, delay: 103_000 }]
         );
         // An empty path and a full queue bring no packets together.
         for service in [10_000, 210_000, 2_400_000] {
-            assert_eq!(together(&queued(service), 0.5), queued(service));
+            assert_eq!(together(&queued(service), 0.5, None), queued(service));
         }
+    }
+
+    /// The first packet waits behind the chirp before, and the second leaves the queue right behind
+    /// it.
+    #[test]
+    fn what_leaves_a_queue_that_empties_does_not_come_together() {
+        let first = Point { gaps: 0, packets: 1, delay: 600_000 };
+        let rest =
+            [(800_000, 120_000), (750_000, 0), (700_000, 0)].map(|(gaps, delay)| Point { gaps, packets: 1, delay });
+        let points: Vec<Point> = core::iter::once(first).chain(rest).collect();
+        assert_eq!(together(&points, 0.5, None).len(), 3);
+        assert_eq!(together(&points, 0.5, Some(320_000)), points);
+        let at_once = [Point { gaps: 0, packets: 1, delay: 799_000 }, rest[1]];
+        assert_eq!(together(&at_once, 0.5, Some(320_000)).len(), 1);
     }
 
     /// The first three of each bunch waited 300, 200 and 100 us longer than its last.
@@ -181,9 +199,9 @@ mod tests {
         let arrivals = [400, 400, 400, 400, 800, 800, 800, 800].map(|micros| micros * 1000);
         let bunches = points(100_000, &arrivals);
         let squares = 2.0 * (9.0 + 4.0 + 1.0) * 1e10;
-        assert_eq!(hidden(&bunches, &together(&bunches, 0.5)), squares / 8.0);
+        assert_eq!(hidden(&bunches, &together(&bunches, 0.5, None)), squares / 8.0);
         for service in [10_000, 210_000, 2_400_000] {
-            assert_eq!(hidden(&queued(service), &together(&queued(service), 0.5)), 0.0);
+            assert_eq!(hidden(&queued(service), &together(&queued(service), 0.5, None)), 0.0);
         }
         assert_eq!(hidden(&[], &[]), 0.0);
     }
@@ -241,7 +259,7 @@ mod tests {
                 .into_iter()
                 .map(|(gaps, packets, delay)| Point { gaps: u64::from(gaps), packets, delay: u64::from(delay) })
                 .collect();
-            let joined = together(&points, share);
+            let joined = together(&points, share, None);
             let sum = |points: &[Point]| {
                 points.iter().fold((0, 0), |(time, n), point| (time + point.gaps, n + u64::from(point.packets)))
             };

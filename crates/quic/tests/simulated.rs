@@ -248,10 +248,10 @@ const KNOWN: [&str; 15] = [
     "adaptive_chirping 5 Mbit/s 20 ms DropTail(0.5)",
     "adaptive_chirping 10 Mbit/s 10 ms DropTail(0.5)",
     "adaptive_chirping 10 Mbit/s 80 ms FqCodel",
-    "adaptive_chirping 50 Mbit/s 80 ms DropTail(0.5)",
-    "adaptive_chirping 50 Mbit/s 80 ms DropTail(1.0)",
-    "adaptive_chirping 50 Mbit/s 80 ms DropTail(2.0)",
-    "adaptive_chirping 50 Mbit/s 80 ms FqCodel",
+    "adaptive_chirping 20 Mbit/s 80 ms DropTail(0.5)",
+    "adaptive_chirping 20 Mbit/s 80 ms DropTail(1.0)",
+    "adaptive_chirping 20 Mbit/s 80 ms DropTail(2.0)",
+    "adaptive_chirping 20 Mbit/s 80 ms FqCodel",
 ];
 
 #[test]

@@ -81,8 +81,9 @@ pub struct AdaptiveChirpingConfig {
     /// Round trips without a chirp that could be read after which the path cannot be, at least 0;
     /// default 1. The first chirp has no such grace if its ACKs were too few.
     pub patience: f64,
-    /// ACKs come together if they arrive closer than their packets left times this, 0 ..= 1;
-    /// default 1/2. They count as one point, at the time of the last.
+    /// ACKs come together if they arrive closer than their packets left, and than chirps say that
+    /// the path lets packets go, times this, 0 ..= 1; default 1/2. They count as one point, at the
+    /// time of the last.
     pub together: f64,
     /// A chirp is cut where one change of delay is more than this share of all of them, 0 ..= 1;
     /// default 1/2.
