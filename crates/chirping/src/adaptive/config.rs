@@ -185,7 +185,8 @@ pub struct AdaptiveChirpingConfig {
     /// capacity.)
     pub noisy_agreeing: u32,
     /// Share of the gap, of the load's or the path's, below which noise leaves no doubt, 0 ..= 1;
-    /// default 1/8.
+    /// default 1/4. (With 1/8 hosts' own noise made starts last two round trips longer, with more
+    /// delay and no earlier end of transfers.)
     pub clear: f64,
     /// The load has reached the capacity if it differs by at most this share; default 1/4.
     pub tolerance: f64,
@@ -293,7 +294,7 @@ impl Default for AdaptiveChirpingConfig {
             drowned: 0.02,
             noisy_rounds: 3.0,
             noisy_agreeing: 6,
-            clear: 0.125,
+            clear: 0.25,
             tolerance: 0.25,
             delay_samples: 8,
             delay_share: 0.125,

@@ -78,11 +78,11 @@ fn the_load_follows_slow_start_by_the_rtt_of_now_not_by_one_from_before() {
     }
 }
 
-/// A gap of 200 us leaves no doubt with noise of less than 25 us.
+/// A gap of 200 us leaves no doubt with noise of less than 50 us.
 #[test]
 fn with_noise_the_load_grows_as_slow_starts_beyond_64_packets_per_round_trip() {
     let mut schedule = adaptive();
-    for (noise, many) in [(24_900.0, 8.0), (25_100.0, 2.0)] {
+    for (noise, many) in [(49_900.0, 8.0), (50_100.0, 2.0)] {
         schedule.hidden = noise * noise;
         let growth = |packets: u64| schedule.growth(MIN_RTT.as_nanos() / packets);
         assert_eq!([growth(64), growth(100)], [8.0, many], "{noise}");
@@ -100,12 +100,12 @@ fn beyond_512_packets_per_round_trip_the_load_grows_as_slow_starts_without_noise
     assert_eq!([growth(500), growth(530)], [8.0, 2.0]);
 }
 
-/// A gap of 200 us is clear of noise below 25 us.
+/// A gap of 200 us is clear of noise below 50 us.
 #[test]
 fn with_noise_six_chirps_must_agree_over_three_round_trips_without_it_two_over_one() {
     let mut schedule = adaptive();
     schedule.room = Some(Room { least: 200_000, best: 200_000, most: 200_000, crowded: false });
-    for (noise, chirps, rounds) in [(24_900.0, 2, 1), (25_100.0, 6, 3)] {
+    for (noise, chirps, rounds) in [(49_900.0, 2, 1), (50_100.0, 6, 3)] {
         schedule.hidden = noise * noise;
         let mut stays = |agreed, now| {
             schedule.agreed = agreed;
