@@ -19,7 +19,8 @@ fn a_chirp_from_a_file_is_explained_by_both_rules_and_drawn() {
     trace(folder.path());
     let text = output(folder.path(), &["explain-chirp", "trace.csv", "--out", "pictures"]);
     assert!(text.contains("The estimate is the mean of all labels: 225.0 µs per packet, 53.33 Mbit/s."), "{text}");
-    assert!(text.contains("knee: behind packet 8"), "{text}");
+    // Packet 9 queued by so little of what the last one did that it might be noise.
+    assert!(text.contains("knee: behind packet 9"), "{text}");
     assert!(text.contains("210.0 µs per packet, 57.14 Mbit/s."), "{text}");
     assert!(!text.contains("Truth"), "{text}");
     assert_eq!(files(&folder.path().join("pictures")), ["delays.svg", "departures.svg", "gaps.svg"]);
