@@ -30,7 +30,8 @@ fn vector_1_from_a_file_gives_the_published_estimate_and_the_exact_reading() {
     assert_eq!(v1.estimate, Some(225_000));
     assert_eq!(v1.excursions, [Excursion { start: 8, packets: 8, terminated: false }]);
     assert_eq!(v1.judged.reading, Reading::Knee(210_000));
-    assert_eq!(v1.knee, Some(8));
+    // Packet 9 queued by so little of what the last one did that it might be noise.
+    assert_eq!(v1.knee, Some(9));
     let parts: Vec<Part> = v1.packets.iter().map(|row| row.part).collect();
     assert_eq!(parts[..8], [Part::Quiet; 8]);
     assert_eq!(parts[8..], [Part::Open; 8]);
