@@ -261,7 +261,9 @@ fn the_driver_does_what_the_simulators_transport_does() {
     assert_eq!(differ, KNOWN);
     for (name, quic, simulated, _) in &all {
         let ratio = quic.complete / simulated.complete;
-        assert!((0.8..1.25).contains(&ratio), "{name}: {ratio}");
+        // There what is lost of one packet too many is another reduction, and 1.219 of the time.
+        let most = if *name == "slow_start 50 Mbit/s 10 ms DropTail(0.5)" { 1.23 } else { 1.2 };
+        assert!((0.8..most).contains(&ratio), "{name}: {ratio}");
     }
 }
 

@@ -185,8 +185,8 @@ pub struct AdaptiveChirpingConfig {
     /// capacity.)
     pub noisy_agreeing: u32,
     /// Share of the gap, of the load's or the path's, below which noise leaves no doubt, 0 ..= 1;
-    /// default 1/4. (With 1/8 hosts' own noise made starts last two round trips longer, with more
-    /// delay and no earlier end of transfers.)
+    /// default 1/4. (With 1/8 hosts' own noise made starts last two round trips longer: over QUIC
+    /// 1 MB took 152 to 157 ms instead of 142 to 149.)
     pub clear: f64,
     /// The load has reached the capacity if it differs by at most this share; default 1/4.
     pub tolerance: f64,
