@@ -16,7 +16,7 @@
 #define FS_AUTOSIZE_NS 976562ull
 
 /* The chirp at the tail is acknowledged as a whole. */
-static __noinline int complete(struct sock *sk, struct fs_flow *flow, struct fs_train *train)
+static __noinline int complete(struct sock *sk, struct fs_flow *flow, struct fs_trains *trains)
 {
 	struct fs_reading reading = {};
 	struct fs_reading_rule rule = {
@@ -32,10 +32,12 @@ static __noinline int complete(struct sock *sk, struct fs_flow *flow, struct fs_
 	struct fs_private *ca = inet_csk_ca(sk);
 	struct fs_event said = { .kind = FS_EVENT_CHIRP };
 	__u64 min_rtt = (__u64)ca->min_rtt * 1000, now = tcp_sk(sk)->tcp_clock_cache;
+	const struct fs_train *train;
 	bool is_read = false, usual;
 
-	if (!flow || !train)
+	if (!flow || !trains)
 		return 0;
+	train = &trains->of[flow->tail % FS_TRAINS];
 	usual = fs_may_hand_over(flow, ca, tcp_sk(sk));
 	/* A burst has no gaps to be regressed on. */
 	if (!train->first_gap)
@@ -45,18 +47,18 @@ static __noinline int complete(struct sock *sk, struct fs_flow *flow, struct fs_
 	said.begin = train->begin;
 	said.first_gap = train->first_gap;
 	said.step = train->step;
-	said.points = flow->points.points;
+	said.points = trains->points.points;
 	if (!flow->is_void && flow->is_stalled) {
 		/* The stack holds segments back where it hopes to send more at once (see can_chirp_precisely):
 		 * the load must grow all the same. */
 		fs_take_unclear(flow, train->load, min_rtt, usual);
 	} else if (!flow->is_void) {
-		fs_read(&reading, &flow->points, &rule, flow->has_noise ? flow->noise : 0);
+		fs_read(&reading, &trains->points, &rule, flow->has_noise ? flow->noise : 0);
 		if (reading.has_noise) {
 			flow->noise = flow->has_noise ? (flow->noise + reading.noise) / 2 : reading.noise;
 			flow->has_noise = true;
 		}
-		is_read = fs_is_readable(&reading, &flow->points, &evidence, min_rtt);
+		is_read = fs_is_readable(&reading, &trains->points, &evidence, min_rtt);
 		if (is_read)
 			fs_take(flow, &reading, fs_is_evidence(&reading, &evidence), train->load, usual);
 		else
@@ -70,7 +72,7 @@ static __noinline int complete(struct sock *sk, struct fs_flow *flow, struct fs_
 	else if (train->packets >= 2 * fs_parameters.min_points)
 		flow->is_vain = true;
 	/* Noise may be the host's: the next chirp may be read. */
-	if (is_read || (!flow->read_at && reading.has_noise && !fs_is_bunched(&flow->points)))
+	if (is_read || (!flow->read_at && reading.has_noise && !fs_is_bunched(&trains->points)))
 		flow->read_at = now;
 	said.what = flow->is_void ? FS_EVENT_VOID : reading.says;
 	said.gap = reading.gap;
@@ -78,24 +80,26 @@ static __noinline int complete(struct sock *sk, struct fs_flow *flow, struct fs_
 	fs_tell(sk, flow, &said);
 	flow->read_packets = 0;
 	flow->is_void = flow->is_stalled = false;
-	fs_points_init(&flow->points, fs_parameters.jitter);
+	fs_points_init(&trains->points, fs_parameters.jitter);
 	flow->tail++;
 	return 0;
 }
 
-/* The newest packet of an ACK, number `packets` of this chirp counted from 1, has this RTT in
- * µs. */
-static __noinline int add_point(struct fs_flow *flow, const struct fs_train *train, __u32 packets, __u64 now, __u32 rtt)
+/* The newest packet of an ACK, number `packets` of the chirp at the tail counted from 1, has
+ * this RTT in µs. */
+static __noinline int add_point(struct fs_flow *flow, struct fs_trains *trains, __u32 packets, __u64 now, __u32 rtt)
 {
 	__u64 left = now - rtt, gap = 0, planned;
+	const struct fs_train *train;
 	__u32 news;
 
-	if (!flow || !train)
+	if (!flow || !trains)
 		return 0;
+	train = &trains->of[flow->tail % FS_TRAINS];
 	news = packets - flow->read_packets;
 	if (!news || packets > FS_MAX_CHIRP)
 		return 0;
-	if (flow->points.points) {
+	if (trains->points.points) {
 		gap = fs_min(fs_minus(left, flow->last_sent) * 1000, FS_LONGEST);
 		/* Two packets left further apart than planned by this factor: the chirp is not what it should
 		 * be. */
@@ -103,7 +107,7 @@ static __noinline int add_point(struct fs_flow *flow, const struct fs_train *tra
 		if (train->first_gap && gap * FS_RATIO_ONE > planned * fs_parameters.stall)
 			flow->is_stalled = true;
 	}
-	fs_points_add(&flow->points, gap, news, (__u64)rtt * 1000);
+	fs_points_add(&trains->points, gap, news, (__u64)rtt * 1000);
 	flow->last_sent = left;
 	flow->read_packets = packets;
 	return 0;
@@ -142,7 +146,7 @@ static __always_inline bool read_chirps(struct sock *sk, struct fs_flow *flow, s
 		end = train->begin + train->packets * mss;
 		/* The packet with the RTT is the newest: it may belong to a later chirp. */
 		if (!before(end, una) && rtt > 0)
-			add_point(flow, train, (una - train->begin + mss - 1) / mss, tp->tcp_mstamp, rtt);
+			add_point(flow, trains, (una - train->begin + mss - 1) / mss, tp->tcp_mstamp, rtt);
 		if (before(una, end))
 			break;
 		if (flow->tail == flow->head) {
@@ -153,7 +157,8 @@ static __always_inline bool read_chirps(struct sock *sk, struct fs_flow *flow, s
 				flow->chirps++;
 			flow->has_begun = false;
 		}
-		complete(sk, flow, train);
+		fs_find_knee(&trains->points);
+		complete(sk, flow, trains);
 		completed = true;
 	}
 	return completed;

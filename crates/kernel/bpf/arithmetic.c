@@ -84,34 +84,35 @@ __u64 fs_user_gap(__u64 first_gap, __u64 step, __u32 k)
 	return fs_gap(first_gap, step, k);
 }
 
-static void add_all(struct fs_points *sums, const struct fs_user_point *points, __u32 count)
+static void add_all(struct fs_points *all, const struct fs_user_point *points, __u32 count)
 {
 	__u32 i;
 
-	fs_points_init(sums, 0);
+	fs_points_init(all, 0);
 	for (i = 0; i < count; i++)
-		fs_points_add(sums, points[i].gaps, points[i].packets, points[i].delay);
+		fs_points_add(all, points[i].gaps, points[i].packets, points[i].delay);
+	fs_find_knee(all);
 }
 
 void fs_user_read(struct fs_reading *reading, const struct fs_user_point *points, __u32 count, const struct fs_reading_rule *rule,
 		  __u64 noise_before)
 {
-	struct fs_points sums;
+	struct fs_points all;
 
-	add_all(&sums, points, count);
-	fs_read(reading, &sums, rule, noise_before);
+	add_all(&all, points, count);
+	fs_read(reading, &all, rule, noise_before);
 }
 
 __u32 fs_user_judge(const struct fs_user_point *points, __u32 count, const struct fs_reading_rule *rule,
 		    const struct fs_evidence_rule *evidence, __u64 rtt)
 {
 	struct fs_reading reading;
-	struct fs_points sums;
+	struct fs_points all;
 
-	add_all(&sums, points, count);
-	fs_read(&reading, &sums, rule, 0);
-	return (fs_is_readable(&reading, &sums, evidence, rtt) ? FS_USER_READABLE : 0) |
-	       (fs_is_evidence(&reading, evidence) ? FS_USER_EVIDENCE : 0) | (fs_is_bunched(&sums) ? FS_USER_BUNCHED : 0);
+	add_all(&all, points, count);
+	fs_read(&reading, &all, rule, 0);
+	return (fs_is_readable(&reading, &all, evidence, rtt) ? FS_USER_READABLE : 0) |
+	       (fs_is_evidence(&reading, evidence) ? FS_USER_EVIDENCE : 0) | (fs_is_bunched(&all) ? FS_USER_BUNCHED : 0);
 }
 
 __u32 fs_user_is_impatient(__u64 now, __u64 read_at, __u64 rtt, __u32 patience)

@@ -119,6 +119,8 @@ static __always_inline __u64 fs_train_gap(const struct fs_train *train, __u32 k)
 
 struct fs_trains {
 	struct fs_train of[FS_TRAINS];
+	/* Of the chirp that is being read. */
+	struct fs_points points;
 };
 
 /* Only while chirps are sent. */
@@ -159,7 +161,6 @@ struct fs_flow {
 	__u64 first;
 	/* Departure in µs of the packet that was acknowledged last in the chirp that is being read. */
 	__u64 last_sent;
-	struct fs_points points;
 	struct fs_quiet quiet;
 	/* The chirp that is leaving. */
 	struct fs_train leaving;

@@ -36,8 +36,9 @@ static __noinline int begin_chirping(struct sock *sk, struct fs_flow *flow, __u3
 	struct fs_private *ca = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct fs_event said = { .kind = FS_EVENT_BEGIN };
+	struct fs_trains *trains = bpf_sk_storage_get(&fs_trains, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 
-	if (!flow || !bpf_sk_storage_get(&fs_trains, sk, 0, BPF_SK_STORAGE_GET_F_CREATE)) {
+	if (!flow || !trains) {
 		ca->phase = FS_AVOIDANCE;
 		return 0;
 	}
@@ -55,7 +56,7 @@ static __noinline int begin_chirping(struct sock *sk, struct fs_flow *flow, __u3
 	flow->is_leaving = flow->is_void = flow->is_stalled = flow->newest_is_knee = false;
 	flow->window = window;
 	flow->una = tp->snd_una;
-	fs_points_init(&flow->points, fs_parameters.jitter);
+	fs_points_init(&trains->points, fs_parameters.jitter);
 	fs_begin_round(flow, ca, tp);
 	ca->phase = FS_CHIRPING;
 	fs_tell(sk, flow, &said);
