@@ -151,7 +151,7 @@ struct fs_reading {
 	__u32 has_noise;
 	__u64 gap;
 	__u64 noise;
-	/* By how much delays rose behind the knee. */
+	/* By how much the last delay is above the smallest. */
 	__u64 rise;
 };
 
@@ -357,7 +357,7 @@ static inline void fs_read(struct fs_reading *reading, const struct fs_points *p
 	reading->has_noise = 1;
 	reading->noise = knee->noise;
 	rise = fs_minus(p->last_delay, knee->delay);
-	reading->rise = rise;
+	reading->rise = p->last_delay - p->smallest_delay;
 	if (rise <= knee->noise) {
 		/* Less noise than the time between two packets could not have hidden a queue. */
 		if (knee->noise <= knee->last_gap) {
