@@ -310,8 +310,10 @@ impl Schedule for Adaptive {
             self.hidden += (hidden - self.hidden) * if self.hidden == 0.0 { 1.0 } else { weight };
         }
         let least = self.rule.min_points;
+        let smooth = without_step(&points, self.config.step_share, self.config.step_gaps);
+        self.batches.tell_spacing(smooth);
         let telling = self.batches.take(chirp, &points, self.enough_points(), least, self.config.per_tick);
-        let points = without_step(&points, self.config.step_share, self.config.step_gaps);
+        let points = smooth;
         self.noisy = points.len() >= least && telling;
         if !self.noisy {
             return self.unread(chirp.load());

@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 
 use super::flight::Measured;
-use super::reading::Point;
+use super::reading::{Point, ReadingRule, read};
 
 /// Points whose ACKs came together as one, with the delay of the last: they arrived closer than
 /// their packets left times `share`. A queue that grows never brings packets closer together; what
@@ -73,19 +73,19 @@ pub(super) fn without_step(points: &[Point], share: f64, gaps: f64) -> &[Point] 
     part
 }
 
+/// Time in ns between the ACKs of two points.
+fn interval(before: Point, after: Point) -> f64 {
+    after.gaps.saturating_add(after.delay).saturating_sub(before.delay) as f64
+}
+
 /// The period in ns of the clock by which the ACKs of these points came, if they did: all times
 /// between two are multiples of the shortest, whatever number of packets came with it. (Where a
 /// queue spaces them, as many packets take as long.)
 #[must_use]
 fn tick(points: &[Point]) -> Option<u64> {
-    /// Share of the period by which times may miss a multiple of it.
-    const EXACTNESS: f64 = 0.05;
     /// Fewest points beside the first.
     const FEWEST: usize = 3;
-    let times = points.windows(2).map(|pair| {
-        let arrived = pair[1].gaps.saturating_add(pair[1].delay);
-        (arrived.saturating_sub(pair[0].delay) as f64, pair[1].packets)
-    });
+    let times = points.windows(2).map(|pair| (interval(pair[0], pair[1]), pair[1].packets));
     if points.len() <= FEWEST {
         return None;
     }
@@ -99,9 +99,41 @@ fn tick(points: &[Point]) -> Option<u64> {
     (most / 2 >= fewest).then_some(shortest as u64)
 }
 
+/// ACKs of packets that waited longer and longer.
+#[derive(Clone, Copy, Debug)]
+struct Spaced {
+    /// How far apart they came, in ns.
+    time: f64,
+    /// How many they were.
+    count: usize,
+    /// Of how many packets each was.
+    fewest: u32,
+    most: u32,
+}
+
+/// The ACKs of the packets behind the knee. `None` if there is none, or they came at different
+/// times.
+#[must_use]
+fn spaced(points: &[Point]) -> Option<Spaced> {
+    let knee = read(points, ReadingRule { min_points: 2, contrast: 1, crowded: f64::INFINITY }, 0).knee?;
+    let times = || points[knee..].windows(2).map(|pair| (interval(pair[0], pair[1]), pair[1].packets));
+    let count = times().count();
+    let time = times().map(|(time, _)| time).sum::<f64>() / count.max(1) as f64;
+    if time < 1.0 || times().any(|(one, _)| (one - time).abs() > EXACTNESS * time) {
+        return None;
+    }
+    let packets = || times().map(|(_, packets)| packets);
+    Some(Spaced { time, count, fewest: packets().min()?, most: packets().max()? })
+}
+
+/// Share of the period by which times may miss it.
+const EXACTNESS: f64 = 0.05;
+
 /// What is known of batches of ACKs on a path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Batches {
+    /// Those of the last chirps that came equally far apart.
+    spaced: Option<Spaced>,
     /// Packets per batch, and time between two in ns, if they were too few in the last chirp.
     few: Option<(f64, f64)>,
     /// Period in ns of the clock by which ACKs come; zero if none is known.
@@ -127,6 +159,25 @@ impl Batches {
         self.tick = self.tick.max(tick(points).unwrap_or(0));
         let (tick, length) = (self.tick as f64, length as f64);
         packets as f64 * tick >= f64::from(per_tick) * length && length >= tick * least as f64 || self.tick == 0
+    }
+
+    /// A queue on the way there takes twice as long for twice as many packets. A way back on which
+    /// ACKs queue takes as long for each, of however many packets: that is a clock as well.
+    pub(super) fn tell_spacing(&mut self, points: &[Point]) {
+        /// Fewest in a chirp, and beside those before, that are no chance.
+        const FEWEST: (usize, usize) = (2, 3);
+        let Some(mut now) = spaced(points) else { return };
+        let alone = now.count;
+        if let Some(before) = self.spaced
+            && (now.time - before.time).abs() <= EXACTNESS * before.time
+        {
+            now.count += before.count;
+            (now.fewest, now.most) = (now.fewest.min(before.fewest), now.most.max(before.most));
+        }
+        if alone >= FEWEST.0 && now.count >= FEWEST.1 && now.most / 2 >= now.fewest {
+            self.tick = self.tick.max(now.time as u64);
+        }
+        self.spaced = Some(now);
     }
 
     /// Packets around `gap` ns that the next chirp must have for `enough` points; zero if the usual
@@ -247,6 +298,36 @@ mod tests {
         for service in [10_000, 210_000, 2_400_000] {
             assert_eq!(tick(&queued(service)), None, "{service}");
         }
+    }
+
+    /// Delayed ACKs: the first chirp has one for each packet, the second for every other.
+    #[test]
+    fn a_way_back_on_which_acks_queue_is_told_from_a_queue_on_the_way_there() {
+        let chirp = |average: u64, every: u32, forth: u64, back: u64| -> Vec<Point> {
+            let shape = Geometry::new(16, average, 2 * RATIO_ONE);
+            let (mut sent, mut received, mut arrived, mut before) = (0_u64, 0_u64, 0_u64, (0, 0));
+            let mut points = Vec::new();
+            for k in 0..16_u32 {
+                sent += if k == 0 { 0 } else { shape.gap(k) };
+                received = received.max(sent) + forth;
+                if (k + 1) % every == 0 {
+                    arrived = arrived.max(received) + back;
+                    points.push(Point { gaps: sent - before.0, packets: k + 1 - before.1, delay: arrived - sent });
+                    before = (sent, k + 1);
+                }
+            }
+            points
+        };
+        let takes = |forth: u64, back: u64| {
+            let mut batches = Batches::default();
+            for (average, every) in [(250_000, 1), (125_000, 2)] {
+                batches.tell_spacing(&chirp(average, every, forth, back));
+            }
+            batches.tick
+        };
+        assert_eq!(takes(10_000, 200_000), 200_000);
+        assert_eq!(takes(200_000, 10_000), 0);
+        assert_eq!(takes(100_000, 10_000), 0);
     }
 
     proptest! {
