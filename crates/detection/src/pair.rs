@@ -82,11 +82,12 @@ impl PairDetector {
         }
     }
 
-    /// True if it has decided, and others keep a queue where its packets passed; may become true
-    /// within a round trip after the decision, and stays so.
+    /// If it has decided, and others keep a queue where its packets passed: the share of what fits
+    /// the path that slow start may still go to. May come within a round trip after the decision,
+    /// and stays.
     #[must_use]
-    pub fn is_crowded(&self) -> bool {
-        matches!(self, Self::Trains(detector) if detector.is_crowded())
+    pub fn crowd_share(&self) -> Option<f64> {
+        if let Self::Trains(detector) = self { detector.crowd_share() } else { None }
     }
 
     /// True if it goes on to look at the queue after its decision: connection 1 stays open, and it

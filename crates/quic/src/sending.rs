@@ -307,8 +307,10 @@ impl Sending {
             steering.overhear(detector.watches());
             self.isolated = Some(isolated(&decision, self.began.unwrap_or_default()));
         }
-        if detector.is_crowded() && !std::mem::replace(&mut self.crowded, true) {
-            ledger.controller_mut().steering().on_crowd();
+        if let Some(share) = detector.crowd_share()
+            && !std::mem::replace(&mut self.crowded, true)
+        {
+            ledger.controller_mut().steering().on_crowd(share);
         }
         if std::mem::take(&mut self.confirmed) {
             ledger.controller_mut().steering().on_isolation_confirmed();

@@ -66,11 +66,15 @@ impl<'a> Steering<'a> {
     }
 
     /// The detector saw that others keep a queue where its packets passed: slow start ends, if the
-    /// window grows by one that does not set it itself.
-    pub fn on_crowd(&mut self) {
+    /// window grows by one that does not set it itself. A window below this share of what fits the
+    /// path, which the threshold that came with the answer is, grows to that first.
+    pub fn on_crowd(&mut self, share: f64) {
         let Controller { in_charge, own_recovery, window, .. } = &mut *self.controller;
         if !*in_charge && !*own_recovery {
-            window.ssthresh = window.ssthresh.min(window.cwnd.max(2));
+            // Without an answer nobody knows what fits the path.
+            let known = window.ssthresh < INFINITE_SSTHRESH;
+            let least = if known { (f64::from(window.ssthresh) * share) as u32 } else { 0 };
+            window.ssthresh = window.ssthresh.min(window.cwnd.max(least).max(2));
         }
     }
 

@@ -82,17 +82,21 @@ fn without_an_answer_the_rate_is_a_beginning_and_slow_start_goes_on_from_it() {
 
 #[test]
 fn where_others_keep_a_queue_slow_start_ends_with_the_answer() {
-    let thresholds = |isolation| {
-        let mut controller = told(isolation, 20);
-        controller.steering().on_crowd();
+    let thresholds = |isolation, delivered, share| {
+        let mut controller = told(isolation, delivered);
+        controller.steering().on_crowd(share);
         (controller.cwnd(), controller.ssthresh())
     };
-    assert_eq!(thresholds(Isolation::Shared), (50, 50));
-    assert_eq!(thresholds(Isolation::Unknown), (50, 50));
+    assert_eq!(thresholds(Isolation::Shared, 20, 0.25), (50, 50));
+    assert_eq!(thresholds(Isolation::Unknown, 20, 0.25), (50, 50));
+    // 100 packets fit the path: a smaller window grows to a quarter of that.
+    assert_eq!(thresholds(Isolation::Shared, 2, 0.25), (14, 25));
+    assert_eq!(thresholds(Isolation::Shared, 2, 0.0), (14, 14));
+    assert_eq!(thresholds(Isolation::Unknown, 2, 0.25), (14, 14));
     // Before the answer the window is not what holds packets back.
     let start = StartConfig::FairQueuingProbe(TrainProbeConfig::default());
     let mut controller = Controller::new(&ControllerConfig::new(start, AvoidanceConfig::from_name("cubic").unwrap()));
-    controller.steering().on_crowd();
+    controller.steering().on_crowd(0.25);
     assert_eq!(controller.ssthresh(), INFINITE_SSTHRESH);
 }
 

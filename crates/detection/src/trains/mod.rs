@@ -248,9 +248,10 @@ impl Trains {
         self.answered().map_or(Time::ZERO, |answered| answered.confirmed)
     }
 
-    /// True if it has answered and others keep a queue where its trains passed.
-    pub(super) fn is_crowded(&self) -> bool {
-        self.answered().is_some() && self.context.crowd.is_seen()
+    /// The share of the path that slow start may go to if it has answered and others keep a queue
+    /// where its trains passed.
+    pub(super) fn crowd_share(&self) -> Option<f64> {
+        (self.answered().is_some() && self.context.crowd.is_seen()).then_some(self.context.config.crowd_share)
     }
 
     /// True while lone packets of a look are on their way.

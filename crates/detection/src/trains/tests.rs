@@ -172,10 +172,11 @@ fn after_three_even_acks_a_train_follows_at_once_with_lone_packets_beside_its_se
 #[test]
 fn alone_nobody_elses_queue_is_seen() {
     for path in [PATH, FAIR, Path { ack_every: 2, ..PATH }, Path { jitter: Span::from_micros(1500), ..PATH }] {
-        assert!(!default_run(path).detector.is_crowded());
+        assert_eq!(default_run(path).detector.crowd_share(), None);
     }
     // A packet of the train waits, but its first one did not.
-    assert!(default_run(Path { buffer: 1, ..PATH }).detector.is_crowded(), "more than a tenth was lost");
+    let share = default_run(Path { buffer: 1, ..PATH }).detector.crowd_share();
+    assert_eq!(share, Some(0.25), "more than a tenth was lost");
 }
 
 #[test]

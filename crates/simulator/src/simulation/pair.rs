@@ -189,12 +189,12 @@ impl<O: Observer> Simulation<O> {
                 }
             }
         }
-        if pair.detector.is_crowded()
+        if let Some(share) = pair.detector.crowd_share()
             && !std::mem::replace(&mut pair.crowded, true)
             && let Some(flow) = pair.slots[0].and_then(|slot| self.flows[slot].as_mut())
             && let Endpoints::Tcp(tcp) = &mut flow.endpoints
         {
-            tcp.sender.controller_mut().steering().on_crowd();
+            tcp.sender.controller_mut().steering().on_crowd(share);
         }
         let is_first = std::mem::take(&mut pair.detecting);
         if is_first || !pair.detector.is_looking() {
