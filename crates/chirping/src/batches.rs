@@ -318,16 +318,36 @@ mod tests {
             }
             points
         };
-        let takes = |forth: u64, back: u64| {
+        let tick = |chirps: &[Vec<Point>]| {
             let mut batches = Batches::default();
-            for (average, every) in [(250_000, 1), (125_000, 2)] {
-                batches.tell_spacing(&chirp(average, every, forth, back));
-            }
+            chirps.iter().for_each(|points| batches.tell_spacing(points));
             batches.tick
         };
-        assert_eq!(takes(10_000, 200_000), 200_000);
-        assert_eq!(takes(200_000, 10_000), 0);
-        assert_eq!(takes(100_000, 10_000), 0);
+        let both = |forth, back| tick(&[chirp(250_000, 1, forth, back), chirp(125_000, 2, forth, back)]);
+        assert_eq!(both(10_000, 200_000), 200_000);
+        assert_eq!(both(200_000, 10_000), 0);
+        assert_eq!(both(100_000, 10_000), 0);
+        // ACKs as far apart by less than a twentieth, and by more.
+        let other = |back| tick(&[chirp(250_000, 1, 10_000, 200_000), chirp(125_000, 2, 10_000, back)]);
+        assert_eq!(other(208_000), 208_000);
+        assert_eq!(other(212_000), 0);
+        // Chirps as fast as the path, in each of which a single ACK waited.
+        let lone = |packets: u32| -> Vec<Point> {
+            let gaps = [400_000, 300_000, 100_000];
+            let delays = [0, 0, 20_000];
+            gaps.into_iter().zip(delays).map(|(gaps, delay)| Point { gaps, packets, delay }).collect()
+        };
+        assert_eq!(tick(&[lone(1), lone(2), lone(2), lone(2)]), 0);
+        // Two ACKs of one chirp that are no chance but for their number, and two as far apart as
+        // another in the mean.
+        let two = |packets: [u32; 2], delay: u64| -> Vec<Point> {
+            let ends = [(80_000, delay), (60_000, 100_000)].into_iter().zip(packets);
+            let ends = ends.map(|((gaps, delay), packets)| Point { gaps, packets, delay });
+            [400_000, 300_000].map(|gaps| Point { gaps, packets: 1, delay: 0 }).into_iter().chain(ends).collect()
+        };
+        assert_eq!(tick(&[two([1, 2], 40_000)]), 0);
+        assert_eq!(tick(&[lone(1), two([2, 2], 40_000)]), 120_000);
+        assert_eq!(tick(&[lone(1), two([2, 2], 20_000)]), 0);
     }
 
     proptest! {

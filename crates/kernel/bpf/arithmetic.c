@@ -17,7 +17,7 @@ struct fs_user_point {
 void fs_user_geometry(struct fs_geometry *chirp, __u32 packets, __u64 average, __u64 geometry);
 __u64 fs_user_gap(__u64 first_gap, __u64 step, __u32 k);
 void fs_user_read(struct fs_reading *reading, const struct fs_user_point *points, __u32 count, const struct fs_reading_rule *rule,
-		  __u64 noise_before);
+		  __u64 noise_before, __u32 jitter);
 
 /* Bits of what fs_user_judge says. */
 #define FS_USER_READABLE 1
@@ -84,22 +84,22 @@ __u64 fs_user_gap(__u64 first_gap, __u64 step, __u32 k)
 	return fs_gap(first_gap, step, k);
 }
 
-static void add_all(struct fs_points *all, const struct fs_user_point *points, __u32 count)
+static void add_all(struct fs_points *all, const struct fs_user_point *points, __u32 count, __u32 jitter)
 {
 	__u32 i;
 
-	fs_points_init(all, 0);
+	fs_points_init(all, jitter);
 	for (i = 0; i < count; i++)
 		fs_points_add(all, points[i].gaps, points[i].packets, points[i].delay);
 	fs_find_knee(all);
 }
 
 void fs_user_read(struct fs_reading *reading, const struct fs_user_point *points, __u32 count, const struct fs_reading_rule *rule,
-		  __u64 noise_before)
+		  __u64 noise_before, __u32 jitter)
 {
 	struct fs_points all;
 
-	add_all(&all, points, count);
+	add_all(&all, points, count, jitter);
 	fs_read(reading, &all, rule, noise_before);
 }
 
@@ -109,7 +109,7 @@ __u32 fs_user_judge(const struct fs_user_point *points, __u32 count, const struc
 	struct fs_reading reading;
 	struct fs_points all;
 
-	add_all(&all, points, count);
+	add_all(&all, points, count, 0);
 	fs_read(&reading, &all, rule, 0);
 	return (fs_is_readable(&reading, &all, evidence, rtt) ? FS_USER_READABLE : 0) |
 	       (fs_is_evidence(&reading, evidence) ? FS_USER_EVIDENCE : 0) | (fs_is_bunched(&all) ? FS_USER_BUNCHED : 0);

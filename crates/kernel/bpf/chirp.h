@@ -89,7 +89,8 @@ struct fs_point {
 struct fs_knee {
 	/* Counted from 0. */
 	__u32 at;
-	__u32 reserved;
+	/* Gaps of the regression are in units of 2^shift ns. */
+	__u32 shift;
 	__u64 delay;
 	/* The mean gap before it, and before the last point. */
 	__u64 gap;
@@ -104,9 +105,7 @@ struct fs_knee {
 	__u32 queued;
 	__u64 floor;
 	/* Sums of a linear regression of the gaps at the receiver (out) over those at the sender (in),
-	 * per packet, in units of 2^shift ns. */
-	__u32 shift;
-	__u32 n;
+	 * per packet. */
 	__s64 in;
 	__s64 out;
 	__s64 in_in;
@@ -253,7 +252,6 @@ FS_VERIFIED_ONCE int fs_knee_add(struct fs_knee *knee, const struct fs_point *po
 	knee->queued++;
 	knee->packets += packets;
 	knee->time += gaps;
-	knee->n += packets;
 	knee->in += in * packets;
 	knee->out += out * packets;
 	knee->in_in += in * in * packets;
@@ -332,9 +330,9 @@ FS_VERIFIED_ONCE int fs_find_knee(struct fs_points *p)
  * has at most 64 packets, so nothing overflows. */
 static inline bool fs_is_crowded(const struct fs_knee *knee, __u32 crowded)
 {
-	__s64 n = knee->n, spread, slope;
+	__s64 n = knee->packets, spread, slope;
 
-	if (crowded == FS_NEVER_CROWDED || knee->queued < FS_FEWEST_QUEUED || knee->n > FS_MAX_CHIRP)
+	if (crowded == FS_NEVER_CROWDED || knee->queued < FS_FEWEST_QUEUED || knee->packets > FS_MAX_CHIRP)
 		return false;
 	spread = n * knee->in_in - knee->in * knee->in;
 	slope = n * knee->in_out - knee->in * knee->out;

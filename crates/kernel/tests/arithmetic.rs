@@ -56,7 +56,14 @@ struct Judged {
 unsafe extern "C" {
     safe fn fs_user_geometry(chirp: &mut Shape, packets: u32, average: u64, geometry: u64);
     safe fn fs_user_gap(first_gap: u64, step: u64, k: u32) -> u64;
-    fn fs_user_read(reading: &mut Judged, points: *const UserPoint, count: u32, rule: &Rule, noise_before: u64);
+    fn fs_user_read(
+        reading: &mut Judged,
+        points: *const UserPoint,
+        count: u32,
+        rule: &Rule,
+        noise_before: u64,
+        jitter: u32,
+    );
     safe fn fs_user_dctcp_alpha(alpha: u32, delivered: u32, marked: u32, gain_shift: u32) -> u32;
     safe fn fs_user_dctcp_ssthresh(cwnd: u32, alpha: u32) -> u32;
     safe fn fs_user_floor_code(bps: u64) -> u32;
@@ -106,14 +113,19 @@ const ONE: u32 = 1024;
 /// `FS_NEVER_CROWDED`.
 const NEVER: u32 = u32::MAX;
 
-/// What the program's arithmetic reads from a chirp, in the simulator's types.
+/// What the program's arithmetic reads from a chirp, in the simulator's types, which has no jitter.
 fn program_reads(points: &[Point], rule: &Rule, noise_before: u64) -> (Reading, Option<u64>) {
+    program_reads_with(points, rule, noise_before, 0)
+}
+
+/// The same where delays this much above the smallest, in ns, are no queue.
+fn program_reads_with(points: &[Point], rule: &Rule, noise_before: u64, jitter: u32) -> (Reading, Option<u64>) {
     let points: Vec<UserPoint> =
         points.iter().map(|point| UserPoint { gaps: point.gaps, packets: point.packets, delay: point.delay }).collect();
     let mut judged = Judged::default();
     // SAFETY: the pointer and the count are those of a slice that lives across the call, which only
     // reads it.
-    unsafe { fs_user_read(&mut judged, points.as_ptr(), points.len() as u32, rule, noise_before) };
+    unsafe { fs_user_read(&mut judged, points.as_ptr(), points.len() as u32, rule, noise_before, jitter) };
     let reading = match judged.says {
         1 => Reading::Clear(judged.gap),
         2 => Reading::Knee(judged.gap),
@@ -235,6 +247,23 @@ fn recorded() -> Vec<(&'static str, Vec<Point>)> {
         }
     }
     chirps
+}
+
+/// Three packets are 9 us late by the host, of a chirp whose last ones queue for 280 us: the path
+/// carries a packet per 200 us.
+#[test]
+fn delays_within_the_hosts_jitter_are_no_queue() {
+    let delays = [0, 0, 0, 0, 9, 9, 9, 60, 140, 280];
+    let gaps = [0, 600, 520, 440, 400, 320, 260, 149, 120, 60];
+    let points: Vec<Point> = delays
+        .iter()
+        .zip(gaps)
+        .map(|(delay, gaps)| Point { gaps: gaps * 1000, packets: 1, delay: delay * 1000 })
+        .collect();
+    let rule = Rule { min_points: 4, contrast: 1, crowded: NEVER };
+    let gap = |jitter| program_reads_with(&points, &rule, 0, jitter).0.gap();
+    assert_eq!(gap(10_000), 200_000);
+    assert!(gap(8_000) > 260_000, "{}", gap(8_000));
 }
 
 #[test]
