@@ -1,4 +1,4 @@
-"""What .ci/beyond-the-grid, .ci/random-paths and .ci/after-the-answer are run with."""
+"""What the scripts of .ci that run many races have in common."""
 
 import csv
 import json
