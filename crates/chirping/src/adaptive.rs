@@ -99,11 +99,7 @@ pub struct Adaptive {
 impl Adaptive {
     pub(super) fn new(config: &AdaptiveChirpingConfig, mss: u32) -> Self {
         Self {
-            rule: ReadingRule {
-                min_points: config.min_points as usize,
-                contrast: u64::from(config.contrast),
-                crowded: config.crowded,
-            },
+            rule: config.reading(),
             mss: mss.max(1),
             probe: 0,
             load: 0,
@@ -119,7 +115,7 @@ impl Adaptive {
             read_at: None,
             vain: false,
             noisy: false,
-            batches: Batches::default(),
+            batches: Batches::new(config.clock),
             hidden: 0.0,
             marked: false,
             gave_up: false,
@@ -311,7 +307,7 @@ impl Schedule for Adaptive {
         }
         let least = self.rule.min_points;
         let smooth = without_step(&points, self.config.step_share, self.config.step_gaps);
-        self.batches.tell_spacing(smooth);
+        self.batches.tell_spacing(smooth, self.rule);
         let telling = self.batches.take(chirp, &points, self.enough_points(), least, self.config.per_tick);
         let points = smooth;
         self.noisy = points.len() >= least && telling;

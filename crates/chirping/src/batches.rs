@@ -3,8 +3,49 @@
 
 use alloc::vec::Vec;
 
+use flowstart_control::InvalidConfig;
+
 use super::flight::Measured;
 use super::reading::{Point, ReadingRule, read};
+
+/// When ACKs come by a clock: that of what is served in turns on the way back, or of a way back on
+/// which ACKs queue. The source of its constants is this project's own measurements.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(deny_unknown_fields, default)
+)]
+pub struct ClockConfig {
+    /// Share of the period by which times between ACKs may miss it, 0 ..= 0.5; default 0.05.
+    pub exactness: f64,
+    /// ACKs of packets that waited, equally far apart in one chirp, that are no chance, at least 1;
+    /// default 2.
+    pub alone: u32,
+    /// So many of them with those of the chirp before, if they were as far apart, at least 1;
+    /// default 3.
+    pub together: u32,
+}
+
+impl Default for ClockConfig {
+    fn default() -> Self {
+        Self { exactness: 0.05, alone: 2, together: 3 }
+    }
+}
+
+impl ClockConfig {
+    pub(super) fn validate(&self) -> Result<(), InvalidConfig> {
+        let check = InvalidConfig::unless;
+        check((0.0..=0.5).contains(&self.exactness), "exactness", "between 0 and 0.5")?;
+        check(self.alone >= 1, "alone", "at least 1")?;
+        check(self.together >= 1, "together", "at least 1")
+    }
+
+    /// True if this time is the period, but for what it may miss.
+    fn is_exact(&self, time: f64, period: f64) -> bool {
+        (time - period).abs() <= self.exactness * period
+    }
+}
 
 /// Points whose ACKs came together as one, with the delay of the last: they arrived closer than
 /// their packets left times `share`. A queue that grows never brings packets closer together; what
@@ -82,7 +123,7 @@ fn interval(before: Point, after: Point) -> f64 {
 /// between two are multiples of the shortest, whatever number of packets came with it. (Where a
 /// queue spaces them, as many packets take as long.)
 #[must_use]
-fn tick(points: &[Point]) -> Option<u64> {
+fn tick(points: &[Point], clock: ClockConfig) -> Option<u64> {
     /// Fewest points beside the first.
     const FEWEST: usize = 3;
     let times = points.windows(2).map(|pair| (interval(pair[0], pair[1]), pair[1].packets));
@@ -91,7 +132,8 @@ fn tick(points: &[Point]) -> Option<u64> {
     }
     let shortest = times.clone().map(|(time, _)| time).fold(f64::INFINITY, f64::min);
     let ticks = |time: f64| libm::round(time / shortest);
-    if shortest < 1.0 || times.clone().any(|(time, _)| (time - ticks(time) * shortest).abs() > EXACTNESS * shortest) {
+    let within = |time: f64| (time - ticks(time) * shortest).abs() <= clock.exactness * shortest;
+    if shortest < 1.0 || !times.clone().all(|(time, _)| within(time)) {
         return None;
     }
     let of_one = || times.clone().filter(|(time, _)| ticks(*time) <= 1.0).map(|(_, packets)| packets);
@@ -114,24 +156,23 @@ struct Spaced {
 /// The ACKs of the packets behind the knee. `None` if there is none, or they came at different
 /// times.
 #[must_use]
-fn spaced(points: &[Point]) -> Option<Spaced> {
-    let knee = read(points, ReadingRule { min_points: 2, contrast: 1, crowded: f64::INFINITY }, 0).knee?;
+fn spaced(points: &[Point], rule: ReadingRule, clock: ClockConfig) -> Option<Spaced> {
+    let rule = ReadingRule { min_points: 2, contrast: 1, crowded: f64::INFINITY, ..rule };
+    let knee = read(points, rule, 0).knee?;
     let times = || points[knee..].windows(2).map(|pair| (interval(pair[0], pair[1]), pair[1].packets));
     let count = times().count();
     let time = times().map(|(time, _)| time).sum::<f64>() / count.max(1) as f64;
-    if time < 1.0 || times().any(|(one, _)| (one - time).abs() > EXACTNESS * time) {
+    if time < 1.0 || !times().all(|(one, _)| clock.is_exact(one, time)) {
         return None;
     }
     let packets = || times().map(|(_, packets)| packets);
     Some(Spaced { time, count, fewest: packets().min()?, most: packets().max()? })
 }
 
-/// Share of the period by which times may miss it.
-const EXACTNESS: f64 = 0.05;
-
 /// What is known of batches of ACKs on a path.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Batches {
+    clock: ClockConfig,
     /// Those of the last chirps that came equally far apart.
     spaced: Option<Spaced>,
     /// Packets per batch, and time between two in ns, if they were too few in the last chirp.
@@ -141,6 +182,10 @@ pub(super) struct Batches {
 }
 
 impl Batches {
+    pub(super) fn new(clock: ClockConfig) -> Self {
+        Self { clock, spaced: None, few: None, tick: 0 }
+    }
+
     /// Takes in the `points` of a chirp, joined, of which `enough` are to come. Returns true if
     /// they tell more than a clock: `per_tick` packets on average between its ticks, and as many
     /// ticks as are points of `least`.
@@ -156,25 +201,25 @@ impl Batches {
         let length = chirp.gaps().iter().skip(1).fold(0_u64, |sum, gap| sum.saturating_add(*gap));
         let batches = points.len().max(1) as f64;
         self.few = (points.len() < enough).then(|| (packets as f64 / batches, length as f64 / batches));
-        self.tick = self.tick.max(tick(points).unwrap_or(0));
+        self.tick = self.tick.max(tick(points, self.clock).unwrap_or(0));
         let (tick, length) = (self.tick as f64, length as f64);
         packets as f64 * tick >= f64::from(per_tick) * length && length >= tick * least as f64 || self.tick == 0
     }
 
     /// A queue on the way there takes twice as long for twice as many packets. A way back on which
     /// ACKs queue takes as long for each, of however many packets: that is a clock as well.
-    pub(super) fn tell_spacing(&mut self, points: &[Point]) {
-        /// Fewest in a chirp, and beside those before, that are no chance.
-        const FEWEST: (usize, usize) = (2, 3);
-        let Some(mut now) = spaced(points) else { return };
+    pub(super) fn tell_spacing(&mut self, points: &[Point], rule: ReadingRule) {
+        let clock = self.clock;
+        let Some(mut now) = spaced(points, rule, clock) else { return };
         let alone = now.count;
         if let Some(before) = self.spaced
-            && (now.time - before.time).abs() <= EXACTNESS * before.time
+            && clock.is_exact(now.time, before.time)
         {
             now.count += before.count;
             (now.fewest, now.most) = (now.fewest.min(before.fewest), now.most.max(before.most));
         }
-        if alone >= FEWEST.0 && now.count >= FEWEST.1 && now.most / 2 >= now.fewest {
+        let enough = alone >= clock.alone as usize && now.count >= clock.together as usize;
+        if enough && now.most / 2 >= now.fewest {
             self.tick = self.tick.max(now.time as u64);
         }
         self.spaced = Some(now);
@@ -193,6 +238,10 @@ mod tests {
     use super::super::geometry::{Geometry, RATIO_ONE};
     use super::*;
     use proptest::prelude::*;
+
+    const CLOCK: ClockConfig = ClockConfig { exactness: 0.05, alone: 2, together: 3 };
+    const RULE: ReadingRule =
+        ReadingRule { min_points: 4, contrast: 1, crowded: 0.6, level: 3, level_share: 1.0 / 32.0 };
 
     /// Points of packets that left `gap` ns apart and whose ACKs arrived at these times in ns.
     fn points(gap: u64, arrivals: &[u64]) -> Vec<Point> {
@@ -292,11 +341,11 @@ mod tests {
                 Point { gaps, packets, delay }
             })
         };
-        assert_eq!(tick(&ticks([1, 1, 2, 2, 4])), Some(2_000_000));
+        assert_eq!(tick(&ticks([1, 1, 2, 2, 4]), CLOCK), Some(2_000_000));
         // As many in each could be the spacing of the path.
-        assert_eq!(tick(&ticks([2, 2, 2, 2, 2])), None);
+        assert_eq!(tick(&ticks([2, 2, 2, 2, 2]), CLOCK), None);
         for service in [10_000, 210_000, 2_400_000] {
-            assert_eq!(tick(&queued(service)), None, "{service}");
+            assert_eq!(tick(&queued(service), CLOCK), None, "{service}");
         }
     }
 
@@ -319,8 +368,8 @@ mod tests {
             points
         };
         let tick = |chirps: &[Vec<Point>]| {
-            let mut batches = Batches::default();
-            chirps.iter().for_each(|points| batches.tell_spacing(points));
+            let mut batches = Batches::new(CLOCK);
+            chirps.iter().for_each(|points| batches.tell_spacing(points, RULE));
             batches.tick
         };
         let both = |forth, back| tick(&[chirp(250_000, 1, forth, back), chirp(125_000, 2, forth, back)]);
@@ -367,7 +416,7 @@ mod tests {
             prop_assert_eq!(sum(&points), sum(&joined));
             prop_assert_eq!(points.last().map(|point| point.delay), joined.last().map(|point| point.delay));
             // Whatever they say, they do not panic.
-            let _ = tick(&points);
+            let _ = tick(&points, CLOCK);
             prop_assert!(hidden(&points, &joined) >= 0.0);
         }
     }

@@ -42,6 +42,7 @@ use flowstart_units::{Span, Time};
 pub use adaptive::{Adaptive, AdaptiveChirpingConfig, SaturationConfig, TrialConfig};
 use again::Quiet;
 pub use again::{ChirpingAgainConfig, Known};
+pub use batches::ClockConfig;
 pub use belief::BeliefConfig;
 pub use config::{AdaptationConfig, EndRule, PacedChirpingConfig};
 pub use flight::Measured;

@@ -27,7 +27,7 @@ impl Point {
     }
 }
 
-/// When a chirp says something.
+/// When a chirp says something, and what.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReadingRule {
     /// Fewest points.
@@ -37,6 +37,10 @@ pub struct ReadingRule {
     /// The path is crowded if packets that queue come out this much closer together per unit of
     /// time they went in closer, 0 ..= 1.
     pub crowded: f64,
+    /// Points with at most this many times the least noise may be the knee.
+    pub level: u64,
+    /// Or with this share of what the delays differ by, 0 ..= 1.
+    pub level_share: f64,
 }
 
 /// What a chirp says.
@@ -79,11 +83,6 @@ pub struct Judged {
     pub noise: Option<u64>,
 }
 
-/// Points with at most this many times the least noise may be the knee,
-const LEVEL: u64 = 3;
-/// or with this share of what the delays differ by.
-const LEVEL_SHARE: u64 = 32;
-
 /// What too few points say.
 const NOTHING: Judged = Judged { reading: Reading::Unclear, knee: None, noise: None };
 
@@ -95,7 +94,7 @@ pub fn read(points: &[Point], rule: ReadingRule, noise_before: u64) -> Judged {
     if points.len() < rule.min_points.max(2) {
         return NOTHING;
     }
-    let (knee, noise, level) = best_knee(points);
+    let (knee, noise, level) = best_knee(points, rule);
     let judged = |reading| {
         let queued = matches!(reading, Reading::Knee(_) | Reading::Crowded);
         Judged { reading, knee: queued.then_some(knee), noise: Some(noise) }
@@ -128,7 +127,7 @@ pub fn read(points: &[Point], rule: ReadingRule, noise_before: u64) -> Judged {
 
 /// The last point before the delays rise, and the noise around it: what the delays rise up to there
 /// and fall behind it. And the noise by which a later point may be the knee.
-fn best_knee(points: &[Point]) -> (usize, u64, u64) {
+fn best_knee(points: &[Point], rule: ReadingRule) -> (usize, u64, u64) {
     let noises = || {
         let mut noise: u64 = falls(points);
         let later = points.windows(2).map(move |pair| {
@@ -143,7 +142,8 @@ fn best_knee(points: &[Point]) -> (usize, u64, u64) {
     // any of them may have the least. One too late costs a packet that queued; one too early takes
     // gaps of packets that did not for the path's.
     let (low, high) = points.iter().fold((u64::MAX, 0), |(low, high), it| (low.min(it.delay), high.max(it.delay)));
-    let level = least.saturating_mul(LEVEL).max(high.saturating_sub(low) / LEVEL_SHARE);
+    let share = (high.saturating_sub(low) as f64 * rule.level_share) as u64;
+    let level = least.saturating_mul(rule.level).max(share);
     let knee = (0..).zip(noises()).filter(|(_, noise)| *noise <= level).last();
     (knee.map_or(0, |(k, _)| k), least, level)
 }
@@ -186,7 +186,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const RULE: ReadingRule = ReadingRule { min_points: 4, contrast: 2, crowded: 0.5 };
+    const RULE: ReadingRule =
+        ReadingRule { min_points: 4, contrast: 2, crowded: 0.5, level: 3, level_share: 1.0 / 32.0 };
     const AVERAGE: u64 = 200_000;
 
     fn read(points: &[Point]) -> Reading {
@@ -322,7 +323,7 @@ mod tests {
         #[test]
         fn nothing_panics_or_overflows(parts in prop::collection::vec((any::<u64>(), any::<u32>(), any::<u64>()), 0..=64), min_points in 0_usize..70, contrast: u64) {
             let points: Vec<Point> = parts.into_iter().map(|(gaps, packets, delay)| Point { gaps, packets, delay }).collect();
-            let _ = super::read(&points, ReadingRule { min_points, contrast, crowded: 0.5 }, contrast);
+            let _ = super::read(&points, ReadingRule { min_points, contrast, ..RULE }, contrast);
         }
     }
 }

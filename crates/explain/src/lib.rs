@@ -12,7 +12,7 @@ use std::fmt;
 use flowstart_congestion::start::AdaptiveChirpingConfig;
 use flowstart_congestion::start::paced_chirping::Measured;
 use flowstart_congestion::start::paced_chirping::analysis::{Excursion, ExcursionRule, estimate, excursions, label};
-use flowstart_congestion::start::paced_chirping::reading::{Judged, Point, ReadingRule, read};
+use flowstart_congestion::start::paced_chirping::reading::{Judged, Point, read};
 use flowstart_units::{Bytes, Rate, Span};
 
 pub use simulate::{ChirpingStart, Observed, Simulated, SimulatedStart};
@@ -144,11 +144,7 @@ impl Explanation {
     pub fn new(chirp: &Chirp) -> Self {
         let published = ExcursionRule::PUBLISHED;
         let config = AdaptiveChirpingConfig::default();
-        let own = ReadingRule {
-            min_points: config.min_points as usize,
-            contrast: u64::from(config.contrast),
-            crowded: config.crowded,
-        };
+        let own = config.reading();
         let mut rows = rows(chirp);
         let found: Vec<Excursion> = excursions(&chirp.delays, published).collect();
         for excursion in &found {

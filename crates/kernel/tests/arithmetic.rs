@@ -4,6 +4,7 @@
 #![cfg(feature = "ebpf")]
 
 use flowstart_congestion::avoidance::{Dctcp, DctcpConfig};
+use flowstart_congestion::start::paced_chirping::AdaptiveChirpingConfig;
 use flowstart_congestion::start::paced_chirping::geometry::Geometry;
 use flowstart_congestion::start::paced_chirping::reading::{Point, Reading, ReadingRule, read};
 use flowstart_congestion::{Ack, CongestionAvoidance, Signal, Window};
@@ -142,7 +143,8 @@ fn simulator_reads(points: &[Point], rule: &Rule, noise_before: u64) -> (Reading
 
 fn simulators(rule: &Rule) -> ReadingRule {
     let crowded = if rule.crowded == NEVER { f64::INFINITY } else { f64::from(rule.crowded) / f64::from(ONE) };
-    ReadingRule { min_points: rule.min_points as usize, contrast: u64::from(rule.contrast), crowded }
+    let (min_points, contrast) = (rule.min_points as usize, u64::from(rule.contrast));
+    ReadingRule { min_points, contrast, crowded, ..AdaptiveChirpingConfig::default().reading() }
 }
 
 /// The slope that the simulator's test for a crowded path computes in floating point, over the

@@ -3,7 +3,9 @@
 use flowstart_units::Span;
 
 use super::super::again::ChirpingAgainConfig;
+use super::super::batches::ClockConfig;
 use super::super::belief::BeliefConfig;
+use super::super::reading::ReadingRule;
 use super::saturation::SaturationConfig;
 use super::trial::TrialConfig;
 use flowstart_control::InvalidConfig;
@@ -143,6 +145,12 @@ pub struct AdaptiveChirpingConfig {
     /// A single chirp says nothing of the capacity if this share of a change of its gaps comes out
     /// at the other end, 0 ..= 1; default 0.6: others take more than half of the path.
     pub crowded: f64,
+    /// A packet of a chirp may be the knee if that leaves at most this many times the least noise,
+    /// at least 1; default 3. The last such packet is.
+    pub level: u32,
+    /// Or at most this share of what the delays differ by, 0 ..= 1; default 1/32: among packets
+    /// that do not queue any may leave the least.
+    pub level_share: f64,
     /// A gap is plausible if its log-likelihood is less than this below that of the likeliest,
     /// above 0; default 1 (84 % of the ranges it makes would hold the true gap if the noise were
     /// Gaussian and its variance known; among random datagrams fewer do).
@@ -233,6 +241,8 @@ pub struct AdaptiveChirpingConfig {
     pub late_share: f64,
     /// Packets of chirps that must have left before that is judged, at least 1; default 24.
     pub late_after: u32,
+    /// When ACKs come by a clock.
+    pub clock: ClockConfig,
     /// When HyStart, having taken over, takes the path for full.
     pub saturation: SaturationConfig,
     /// When what was found turns out to be too much once the start is over.
@@ -282,6 +292,8 @@ impl Default for AdaptiveChirpingConfig {
             min_points: 4,
             contrast: 1,
             crowded: 0.6,
+            level: 3,
+            level_share: 1.0 / 32.0,
             plausible: 1.0,
             crowded_margin: 12.0,
             certain: 1.35,
@@ -311,6 +323,7 @@ impl Default for AdaptiveChirpingConfig {
             host_stall: 8.0,
             late_share: 1.0 / 16.0,
             late_after: 24,
+            clock: ClockConfig::default(),
             saturation: SaturationConfig::default(),
             trial: TrialConfig::default(),
             belief: BeliefConfig::default(),
@@ -320,6 +333,18 @@ impl Default for AdaptiveChirpingConfig {
 }
 
 impl AdaptiveChirpingConfig {
+    /// When a single chirp says something, and what.
+    #[must_use]
+    pub fn reading(&self) -> ReadingRule {
+        ReadingRule {
+            min_points: self.min_points as usize,
+            contrast: u64::from(self.contrast),
+            crowded: self.crowded,
+            level: u64::from(self.level),
+            level_share: self.level_share,
+        }
+    }
+
     /// The rise of an RTT that says that a queue stands.
     pub(super) fn rise_of(&self, min_rtt: Span) -> Span {
         let share = Span::from_nanos((min_rtt.as_nanos() as f64 * self.delay_share) as u64);
@@ -386,6 +411,8 @@ impl AdaptiveChirpingConfig {
         check(self.min_points >= 2, "min_points", "at least 2")?;
         check(self.spare_points <= MAX_PACKETS, "spare_points", "at most 64")?;
         check(within(self.crowded, 0.0, 1.0), "crowded", "between 0 and 1")?;
+        check(self.level >= 1, "level", "at least 1")?;
+        check(within(self.level_share, 0.0, 1.0), "level_share", "between 0 and 1")?;
         check(self.plausible > 0.0, "plausible", "more than 0")?;
         check(self.crowded_margin >= 0.0, "crowded_margin", "at least 0")?;
         check(self.improbable > 0.0, "improbable", "more than 0")?;
@@ -407,6 +434,7 @@ impl AdaptiveChirpingConfig {
         check(self.host_stall >= 1.0, "host_stall", "at least 1")?;
         check(within(self.late_share, 0.0, 1.0), "late_share", "between 0 and 1")?;
         check(self.late_after >= 1, "late_after", "at least 1")?;
+        self.clock.validate()?;
         self.saturation.validate()?;
         self.trial.validate()?;
         self.belief.validate()?;
