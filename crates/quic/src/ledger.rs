@@ -7,6 +7,7 @@
 //! sent twice, hence no RTT is ever ambiguous.
 
 mod reducing;
+mod repairs;
 
 use std::collections::VecDeque;
 
@@ -19,6 +20,7 @@ use flowstart_units::{Span, Time};
 use crate::gate::Told;
 use crate::qlog::{Log, Metrics};
 use reducing::{Answered, Reduction};
+use repairs::Repairs;
 
 /// Bytes of IPv4 and UDP headers around a QUIC packet.
 pub const HEADER_BYTES: u32 = 28;
@@ -37,6 +39,8 @@ struct Record {
     /// Transmission number.
     number: u64,
     seq: u64,
+    /// The first byte of what it is to replace, if that was lost; its own otherwise.
+    stands_for: u64,
     bytes: u32,
     fate: Fate,
     flight: Flight,
@@ -49,8 +53,8 @@ struct Batch {
     bytes: u64,
     newest: Option<(u64, Flight)>,
     lost: u32,
-    /// First bytes of the earliest and the latest packet lost.
-    lost_seqs: Option<(u64, u64)>,
+    /// First byte of the latest packet lost.
+    lost_seq: Option<u64>,
     marked: bool,
     persistent: bool,
     spurious: bool,
@@ -73,6 +77,21 @@ pub struct Counts {
     pub acks: u64,
 }
 
+/// Packets sent whose data the stack does not send again. That of lost ones waits to leave, unless
+/// they were given up only here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ForGood {
+    packets: u64,
+    bytes: u64,
+}
+
+impl ForGood {
+    /// Bytes of data in them, if each has so many bytes that are none.
+    pub(crate) fn data(&self, framing: u64) -> u64 {
+        self.bytes.saturating_sub(self.packets * framing)
+    }
+}
+
 /// The packets of one connection and its controller.
 #[derive(Debug)]
 pub struct Ledger {
@@ -89,13 +108,16 @@ pub struct Ledger {
     counts: Counts,
     /// Those of earlier paths of the connection.
     earlier: Counts,
-    /// Packets deemed lost only because the path is another one, on all paths.
-    given_up: u64,
+    /// On all paths.
+    for_good: ForGood,
     rate: RateEstimator,
     usage: WindowUsage,
     reduction: Reduction,
     answered: Answered,
+    repairs: Repairs,
     batch: Batch,
+    /// Packets that a timer found lost since the controller heard of an ACK.
+    unheard: u32,
     last_sent: Option<Time>,
     sent_in_burst: bool,
     exhausted: bool,
@@ -121,12 +143,14 @@ impl Ledger {
             delivered_at: Time::ZERO,
             counts: Counts::default(),
             earlier: Counts::default(),
-            given_up: 0,
+            for_good: ForGood::default(),
             rate: RateEstimator::default(),
             usage: WindowUsage::default(),
             reduction: Reduction::default(),
             answered: Answered::default(),
+            repairs: Repairs::default(),
             batch: Batch::default(),
+            unheard: 0,
             last_sent: None,
             sent_in_burst: false,
             exhausted: false,
@@ -138,7 +162,7 @@ impl Ledger {
     pub(crate) fn renew(&mut self, now: Time, controller: Controller) {
         self.give_up(now);
         let renewed = Self::new(controller, self.mtu, Span::ZERO);
-        *self = Self { earlier: self.counts(), given_up: self.given_up, log: self.log.take(), ..renewed };
+        *self = Self { earlier: self.counts(), for_good: self.for_good, log: self.log.take(), ..renewed };
         self.log_metrics(now);
     }
 
@@ -203,11 +227,9 @@ impl Ledger {
         self.latest
     }
 
-    /// Packets sent whose data the stack does not send again. That of lost ones waits to leave,
-    /// unless they were given up only here.
-    pub(crate) fn sent_for_good(&self) -> u64 {
-        let Counts { sent, lost, .. } = self.counts();
-        sent - lost.saturating_sub(self.given_up)
+    /// What was sent and the stack does not send again.
+    pub(crate) fn sent_for_good(&self) -> ForGood {
+        self.for_good
     }
 
     /// Smallest RTT; [`Span::MAX`] before the first.
@@ -312,11 +334,14 @@ impl Ledger {
             prior_delivered: self.counts.delivered,
             app_limited: self.rate.is_app_limited(),
         };
-        self.records.push_back(Record { packet, number, seq: self.next, bytes, fate: Fate::Open, flight });
         let seq = self.next;
+        let stands_for = self.repairs.on_sent(seq);
+        self.records.push_back(Record { packet, number, seq, stands_for, bytes, fate: Fate::Open, flight });
         self.next = self.next.saturating_add(u64::from(bytes));
         self.counts.sent += 1;
         self.counts.bytes += u64::from(bytes);
+        self.for_good.packets += 1;
+        self.for_good.bytes += u64::from(bytes);
         self.in_flight += 1;
         self.last_sent = Some(now);
         self.sent_in_burst = true;
@@ -343,7 +368,8 @@ impl Ledger {
             return;
         }
         record.fate = Fate::Delivered;
-        let Record { number, bytes, flight, .. } = *record;
+        let Record { number, seq, stands_for, bytes, flight, .. } = *record;
+        self.repairs.on_delivered(seq, stands_for);
         self.in_flight -= 1;
         self.batch.bytes += u64::from(bytes);
         if self.batch.newest.is_none_or(|(newest, _)| number > newest) {
@@ -361,12 +387,14 @@ impl Ledger {
             return;
         }
         record.fate = Fate::Lost;
-        let seq = record.seq;
+        let Record { seq, stands_for, bytes, .. } = *record;
+        self.repairs.on_lost(seq, stands_for);
+        self.for_good.packets -= 1;
+        self.for_good.bytes -= u64::from(bytes);
         self.in_flight -= 1;
         self.counts.lost += 1;
         self.batch.lost += 1;
-        let (first, last) = self.batch.lost_seqs.unwrap_or((seq, seq));
-        self.batch.lost_seqs = Some((first.min(seq), last.max(seq)));
+        self.batch.lost_seq = self.batch.lost_seq.max(Some(seq));
         if let Some(log) = &mut self.log {
             log.lost(now, packet);
         }
@@ -377,15 +405,19 @@ impl Ledger {
     fn give_up(&mut self, now: Time) {
         let open = self.records.iter().filter(|record| record.fate == Fate::Open);
         let packets: Vec<u64> = open.map(|record| record.packet).collect();
-        self.given_up += packets.len() as u64;
+        let for_good = self.for_good;
         for packet in packets {
             self.lost(now, packet);
         }
+        self.for_good = for_good;
     }
 
     /// Nothing more leaves now. `exhausted` if that is so because the application has no more.
     pub fn end_burst(&mut self, now: Time, exhausted: bool) {
         self.exhausted = exhausted;
+        if exhausted {
+            self.repairs.write_off();
+        }
         let cwnd = self.controller.cwnd();
         let limited = self.in_flight >= cwnd;
         let sent = std::mem::take(&mut self.sent_in_burst);
@@ -442,7 +474,7 @@ impl Ledger {
         }
         let marked = if batch.marked { packets } else { 0 };
         self.counts.marked += u64::from(marked);
-        self.end_what_is_over(&batch);
+        self.end_what_is_over();
         if batch.spurious {
             self.undo();
         }
@@ -451,7 +483,7 @@ impl Ledger {
             acked: packets,
             acked_bytes: batch.bytes,
             marked,
-            lost: batch.lost,
+            lost: self.unheard.saturating_add(batch.lost),
             rtt,
             srtt: self.rtt.smoothed(),
             min_rtt: self.min_rtt,
@@ -481,8 +513,9 @@ impl Ledger {
         self.react(now, &batch);
         if packets > 0 {
             view.repair = self.reduction.repair;
-            self.grow(&view);
+            self.grow(&view, batch.lost);
         }
+        self.unheard = if packets > 0 { 0 } else { view.lost };
         if self.log.is_some() {
             self.log_metrics(now);
         }
@@ -496,11 +529,12 @@ impl Ledger {
         self.rtt.take(rtt);
     }
 
-    fn grow(&mut self, view: &Ack) {
+    /// `lost` packets were found lost by this ACK alone.
+    fn grow(&mut self, view: &Ack, lost: u32) {
         if self.controller.controls_recovery() {
             self.controller.grow(view);
         } else if self.reduction.walking {
-            self.walk(view.acked, view.advanced && view.lost == 0);
+            self.walk(view.acked, view.advanced && lost == 0);
         } else {
             self.controller.grow(view);
         }

@@ -366,7 +366,7 @@ impl Sending {
             true => u64::from(asked),
             false => READY_PACKETS * mtu,
         };
-        while !over && !lane.closed && lane.left.iter().all(Vec::is_empty) && lane.ready(sent, mtu) < wanted {
+        while !over && !lane.closed && lane.left.iter().all(Vec::is_empty) && lane.ready(sent) < wanted {
             // A detector asks for single packets.
             let single = looking || (paired && !decided);
             let most = if single { (mtu - OVERHEAD) as usize - PIECE_HEADER } else { PIECE };

@@ -280,7 +280,7 @@ fn what_a_sender_that_stands_still_sends_late_counts_as_late_and_nothing_else_do
                 let asked = request(direction, 1_000_000, contestant);
                 let mut world = world(&Link::default(), asked, None, Service::default());
                 if busy {
-                    world.hosts[usize::from(direction == Direction::Down)] = Busy::new(Span::from_millis(20), true, 6);
+                    world.hosts[usize::from(direction == Direction::Down)] = Busy::new(Span::from_millis(10), true, 6);
                 }
                 world.run(Span::from_secs(60)).0.unwrap().report.late
             };

@@ -23,7 +23,7 @@ const SIZE: u64 = 1_000_000;
 /// UDP payload of a full QUIC packet.
 const PAYLOAD: u16 = 1452;
 /// What of it is the application's: the rest are the headers of QUIC and of pieces, and the tag.
-const CARRIED: u64 = 1400;
+const CARRIED: u64 = 1418;
 /// The IP packet that it is in. The simulator's have the same size, and MSS is the UDP payload:
 /// there headers of QUIC are data too, so that both send as many packets.
 const FULL: u32 = PAYLOAD as u32 + HEADER_BYTES;
@@ -93,12 +93,12 @@ fn upload(path: &Path, contestant: (&str, &str), size: u64) -> World {
     world
 }
 
-fn over_quic(path: &Path, contestant: (&str, &str)) -> Seen {
-    let mut world = upload(path, contestant, SIZE);
+fn over_quic(path: &Path, contestant: (&str, &str), size: u64) -> Seen {
+    let mut world = upload(path, contestant, size);
     let (mut exit, mut complete) = (None, None);
     while !world.client.is_over(world.now) && world.now < Time::ZERO + Span::from_secs(60) {
         world.step(Time::NEVER);
-        if complete.is_none() && world.server.received() >= SIZE {
+        if complete.is_none() && world.server.received() >= size {
             complete = Some(world.now);
         }
         if exit.is_none() {
@@ -110,7 +110,7 @@ fn over_quic(path: &Path, contestant: (&str, &str)) -> Seen {
     let waits = link.waits.iter().filter(|(left, _)| *left > began).map(|(_, waited)| *waited).collect();
     let dropped = link.dropped;
     let outcome = world.client.outcome().unwrap();
-    assert!(outcome.received.intact && outcome.received.bytes == SIZE, "{outcome:?}");
+    assert!(outcome.received.intact && outcome.received.bytes == size, "{outcome:?}");
     Seen {
         complete: complete.unwrap().since(began).as_secs_f64() * 1e3,
         exit: exit.map(|exit| (exit.now.since(began).as_secs_f64() / path.rtt().as_secs_f64(), exit)),
@@ -220,7 +220,7 @@ fn compare(queues: &[Queue]) -> Vec<(String, Seen, Seen, Vec<String>)> {
             for rtt in [10, 20, 40, 80] {
                 for queue in queues {
                     let path = Path { mbps, rtt, queue: *queue };
-                    let (quic, simulated) = (over_quic(&path, contestant), simulated(&path, contestant, SIZE));
+                    let (quic, simulated) = (over_quic(&path, contestant, SIZE), simulated(&path, contestant, SIZE));
                     let name = format!("{} {mbps} Mbit/s {rtt} ms {queue:?}", contestant.0);
                     let differ = differences(&path, &quic, &simulated);
                     for (world, seen) in [("QUIC", &quic), ("simulated", &simulated)] {
@@ -236,22 +236,17 @@ fn compare(queues: &[Queue]) -> Vec<(String, Seen, Seen, Vec<String>)> {
 }
 
 /// The paths on which something differs by more than it may; docs/quic.md says how much and why.
-const KNOWN: [&str; 15] = [
+const KNOWN: [&str; 10] = [
     "hystart 5 Mbit/s 10 ms DropTail(0.5)",
     "hystart 5 Mbit/s 40 ms DropTail(1.0)",
     "slow_start 5 Mbit/s 10 ms DropTail(0.5)",
     "slow_start 5 Mbit/s 10 ms DropTail(1.0)",
     "slow_start 5 Mbit/s 10 ms DropTail(2.0)",
-    "slow_start 10 Mbit/s 40 ms FqCodel",
-    "slow_start 50 Mbit/s 10 ms DropTail(0.5)",
+    "slow_start 5 Mbit/s 20 ms DropTail(0.5)",
+    "slow_start 10 Mbit/s 10 ms DropTail(0.5)",
     "adaptive_chirping 5 Mbit/s 10 ms DropTail(0.5)",
     "adaptive_chirping 5 Mbit/s 20 ms DropTail(0.5)",
     "adaptive_chirping 10 Mbit/s 10 ms DropTail(0.5)",
-    "adaptive_chirping 10 Mbit/s 80 ms FqCodel",
-    "adaptive_chirping 20 Mbit/s 80 ms DropTail(0.5)",
-    "adaptive_chirping 20 Mbit/s 80 ms DropTail(1.0)",
-    "adaptive_chirping 20 Mbit/s 80 ms DropTail(2.0)",
-    "adaptive_chirping 20 Mbit/s 80 ms FqCodel",
 ];
 
 #[test]
@@ -261,34 +256,48 @@ fn the_driver_does_what_the_simulators_transport_does() {
     assert_eq!(differ, KNOWN);
     for (name, quic, simulated, _) in &all {
         let ratio = quic.complete / simulated.complete;
-        // There what is lost of one packet too many is another reduction, and 1.219 of the time.
-        let most = if *name == "slow_start 50 Mbit/s 10 ms DropTail(0.5)" { 1.23 } else { 1.2 };
-        assert!((0.8..most).contains(&ratio), "{name}: {ratio}");
+        assert!((0.9..1.15).contains(&ratio), "{name}: {ratio}");
     }
 }
 
-/// BBR fills queues in its start until the rate has not grown for three rounds, and what it loses
-/// meanwhile depends on how long its recoveries last: it lost 1.12 times as many here as long as
-/// those ended after a round trip. On other paths it still differs by more (docs/quic.md).
+/// What BBR loses in its start depends on how long its recoveries last, and those on every single
+/// packet. It lost 1.2 times as many here, and 1.56 times as many over the last path, as long as the
+/// driver took recoveries for over in another moment than TCP does, told nothing of losses that a
+/// timer found, and had packets leave that were not full: the next one finds a full queue.
 #[test]
-fn bbr_loses_as_many_packets_in_its_start_as_in_the_simulator() {
+fn bbr_loses_as_many_packets_as_in_the_simulator() {
     // The reports that Linux's receivers hold back for a while, QUIC's do not.
     let at_once = ReceiverConfig { compressed_sack_count: 0, ..ReceiverConfig::default() };
-    for (mbps, rtt) in [(5, 80), (10, 40)] {
-        let path = Path { mbps, rtt, queue: Queue::DropTail(0.5) };
-        let quic = over_quic(&path, ("built_in", "bbr"));
-        let simulated = simulated_by(&path, ("built_in", "bbr"), SIZE, at_once.clone());
-        let ratio = quic.dropped as f64 / simulated.dropped as f64;
-        assert!(simulated.dropped > 100 && (0.9..1.1).contains(&ratio), "{path:?}: {quic:?}, {simulated:?}");
+    let both = |path: &Path, size| {
+        let contestant = ("built_in", "bbr");
+        let (quic, simulated) =
+            (over_quic(path, contestant, size), simulated_by(path, contestant, size, at_once.clone()));
+        let [quic, simulated] = [quic, simulated].map(|seen| seen.dropped);
+        println!("BBR {path:?}: {quic}, simulated {simulated}");
+        [quic, simulated]
+    };
+    let mut all = [0, 0];
+    for mbps in [5, 10, 20, 50, 100] {
+        for rtt in [10, 20, 40, 80] {
+            for queue in [Queue::DropTail(0.5), Queue::DropTail(1.0), Queue::DropTail(2.0), Queue::FqCodel] {
+                let path = Path { mbps, rtt, queue };
+                let [quic, simulated] = both(&path, SIZE);
+                assert!(quic.abs_diff(simulated) <= 20, "{path:?}: {quic}, simulated {simulated}");
+                all = [all[0] + quic, all[1] + simulated];
+            }
+        }
     }
+    assert!((0.97..1.04).contains(&(all[0] as f64 / all[1] as f64)), "{all:?}");
+    let [quic, simulated] = both(&Path { mbps: 100, rtt: 20, queue: Queue::DropTail(1.0) }, 4_000_000);
+    assert!(simulated > 400 && quic.abs_diff(simulated) < 10, "{quic}, simulated {simulated}");
 }
 
 /// Data of a sender does not pile up behind what is lost, and what is lost leaves in order. Before,
-/// the first two were 1.16 and 1.06 of the simulator's times, and the last 1.13.
+/// that took 1.06 to 1.16 times as long as in the simulator.
 #[test]
 fn what_is_lost_delays_the_application_no_longer_than_in_the_simulator() {
     let contestant = ("slow_start", "reno");
-    for (buffer, part, most) in [(1.0, 2_000_000, 1.0), (0.5, 3_000_000, 1.0), (1.0, 1_500_000, 1.1)] {
+    for (buffer, part, most) in [(1.0, 2_000_000, 1.0), (1.2, 3_000_000, 1.01), (1.0, 1_500_000, 1.1)] {
         let path = Path { mbps: 100, rtt: 20, queue: Queue::DropTail(buffer) };
         let mut world = upload(&path, contestant, 4_000_000);
         while world.server.received() < part {

@@ -49,11 +49,16 @@ impl Ledger {
             return;
         }
         let active = self.reduction.active;
-        let lasting = active && self.controller.controls_recovery();
         let newest = batch.newest.map_or(0, |(number, _)| number);
-        match batch.lost_seqs {
-            Some(_) if lasting => return,
-            Some((_, last)) if last >= self.answered.seq => self.reduce(now, Signal::Loss, !batch.marked),
+        match batch.lost_seq {
+            // As in Linux, another recovery follows at once if something is lost that left in this one.
+            _ if self.controller.controls_recovery() && self.repairs.any() => {
+                if active && self.reduction.repair != Repair::Nothing {
+                    return;
+                }
+                self.reduce(now, Signal::Loss, !batch.marked);
+            }
+            Some(last) if last >= self.answered.seq => self.reduce(now, Signal::Loss, !batch.marked),
             _ if batch.marked && !active && newest >= self.answered.number => self.reduce(now, Signal::Marks, false),
             _ => return,
         }
@@ -64,29 +69,14 @@ impl Ledger {
         }
     }
 
-    /// A loss in a recovery of a control that goes through recoveries in its own way. As TCP's they
-    /// last until what was lost is delivered (RFC 6675 section 5): here, until nothing is open that
-    /// had left when the last of these losses was noticed, for what replaces it leaves about then.
-    /// What left in the recovery and is lost, too, belongs to none: the next one begins with the
-    /// first loss after this one.
-    fn prolong(&mut self, first: u64) {
-        if first < self.answered.seq {
-            self.reduction.ends = self.next;
-        }
-    }
-
-    /// A reduction ends when nothing is open that had left when it began, or later if losses
-    /// prolong it: those of this batch, too.
-    pub(super) fn end_what_is_over(&mut self, batch: &Batch) {
-        if !self.reduction.active {
-            return;
-        }
-        if let Some((first, _)) = batch.lost_seqs
-            && self.controller.controls_recovery()
-        {
-            self.prolong(first);
-        }
-        if self.una() >= self.reduction.ends {
+    /// A reduction ends when nothing is open that had left when it began. A recovery that the control
+    /// goes through in its own way lasts as long as TCP's: until all of that is delivered.
+    pub(super) fn end_what_is_over(&mut self) {
+        let over = match self.controller.controls_recovery() {
+            true => self.repairs.over(),
+            false => self.una() >= self.reduction.ends,
+        };
+        if self.reduction.active && over {
             self.end_reduction();
         }
     }
@@ -94,6 +84,7 @@ impl Ledger {
     /// One that begins now.
     fn reduction(&mut self, repair: Repair) -> Reduction {
         self.answered = Answered { seq: self.next, number: self.counts.sent };
+        self.repairs.begin(self.in_flight, self.next);
         Reduction { ends: self.next, active: true, repair, ..Reduction::default() }
     }
 
@@ -126,6 +117,8 @@ impl Ledger {
 
     pub(super) fn undo(&mut self) {
         self.answered = Answered::default();
+        self.repairs.forget();
+        self.records.iter_mut().for_each(|record| record.stands_for = record.seq);
         let reduction = std::mem::take(&mut self.reduction);
         if let Some((cwnd, ssthresh)) = reduction.prior {
             self.controller.undo(cwnd, ssthresh);

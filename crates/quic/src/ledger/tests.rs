@@ -212,18 +212,16 @@ fn a_recovery_of_bbr_lasts_until_what_was_lost_is_delivered() {
     ledger.note(at(22), Told::Lost { number: 1 });
     acknowledge(&mut ledger, at(22), 7);
     send(&mut ledger, at(22), 22, 1);
-    for number in 8..21 {
+    for number in 8..22 {
         acknowledge(&mut ledger, at(41), number);
         assert_eq!(ledger.reduction.repair, Repair::Losses, "after {number}");
     }
-    acknowledge(&mut ledger, at(41), 21);
-    assert_eq!(ledger.reduction.repair, Repair::Nothing, "as much as had left by the second loss");
+    acknowledge(&mut ledger, at(42), 22);
+    assert_eq!(ledger.reduction.repair, Repair::Nothing, "all that left before the recovery is there");
 }
 
-/// Where another recovery followed at once, BBR sent on without a round of conservation, and lost
-/// 670 packets in its start where TCP loses 443.
-#[test]
-fn what_leaves_in_a_recovery_of_bbr_and_is_lost_does_not_prolong_it() {
+/// A BBR in recovery: packet 0 is lost, 1 to 18 have arrived. Of 20 to 23 the first stands for 0.
+fn bbr_in_recovery() -> Ledger {
     let mut ledger = bbr();
     send(&mut ledger, at(0), 0, 20);
     acknowledge(&mut ledger, at(20), 1);
@@ -233,15 +231,59 @@ fn what_leaves_in_a_recovery_of_bbr_and_is_lost_does_not_prolong_it() {
     for number in 3..19 {
         acknowledge(&mut ledger, at(30), number);
     }
-    acknowledge(&mut ledger, at(41), 21);
+    ledger
+}
+
+#[test]
+fn what_is_lost_again_prolongs_a_recovery_of_bbr() {
+    let mut ledger = bbr_in_recovery();
+    acknowledge(&mut ledger, at(30), 19);
     ledger.note(at(41), Told::Lost { number: 20 });
-    acknowledge(&mut ledger, at(41), 22);
-    assert_eq!(ledger.reduction.repair, Repair::Losses);
+    acknowledge(&mut ledger, at(41), 23);
+    send(&mut ledger, at(41), 24, 1);
+    for number in [21, 22] {
+        acknowledge(&mut ledger, at(42), number);
+        assert_eq!(ledger.reduction.repair, Repair::Losses, "after {number}");
+    }
+    acknowledge(&mut ledger, at(61), 24);
+    assert_eq!(ledger.reduction.repair, Repair::Nothing);
+}
+
+/// As in Linux: the control does not see an end in between, and its window does not come back.
+#[test]
+fn what_leaves_in_a_recovery_of_bbr_and_is_lost_makes_the_next_one_follow_at_once() {
+    let mut ledger = bbr_in_recovery();
+    let first = ledger.reduction.ends;
+    acknowledge(&mut ledger, at(41), 20);
+    ledger.note(at(41), Told::Lost { number: 21 });
+    send(&mut ledger, at(41), 24, 2);
+    acknowledge(&mut ledger, at(41), 23);
+    assert_eq!(ledger.reduction.ends, first, "19 is open");
     acknowledge(&mut ledger, at(42), 19);
-    assert_eq!(ledger.reduction.repair, Repair::Nothing, "all that left before the recovery is decided");
-    // The next loss begins another one.
-    ledger.note(at(43), Told::Lost { number: 23 });
-    send(&mut ledger, at(43), 24, 2);
-    acknowledge(&mut ledger, at(63), 24);
     assert_eq!(ledger.reduction.repair, Repair::Losses);
+    assert!(ledger.reduction.ends > first, "another one");
+    for number in [22, 24] {
+        acknowledge(&mut ledger, at(61), number);
+        assert_eq!(ledger.reduction.repair, Repair::Losses, "after {number}");
+    }
+    acknowledge(&mut ledger, at(61), 25);
+    assert_eq!(ledger.reduction.repair, Repair::Nothing, "all that left before it is there");
+}
+
+#[test]
+fn a_recovery_of_bbr_does_not_wait_for_what_is_not_sent_again() {
+    let mut ledger = bbr_in_recovery();
+    acknowledge(&mut ledger, at(30), 19);
+    // What it carried is of no use any more, and the application has no more.
+    ledger.note(at(41), Told::Lost { number: 20 });
+    ledger.settle(at(41), Span::ZERO);
+    ledger.end_burst(at(41), true);
+    acknowledge(&mut ledger, at(42), 21);
+    assert_eq!(ledger.reduction.repair, Repair::Nothing);
+    // Losses that were none are nothing that is to be repaired either.
+    let mut ledger = bbr_in_recovery();
+    ledger.note(at(41), Told::Spurious);
+    ledger.settle(at(41), Span::ZERO);
+    acknowledge(&mut ledger, at(42), 19);
+    assert_eq!(ledger.reduction.repair, Repair::Nothing);
 }

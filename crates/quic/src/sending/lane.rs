@@ -2,9 +2,15 @@
 
 use noq_proto::StreamId;
 
-use super::OVERHEAD;
 use crate::data::SHORT_PIECE;
 use crate::departures::MessageEnds;
+use crate::ledger::ForGood;
+
+/// Bytes of a full packet that are not data, at most: short header with a number of three bytes
+/// (12), tag (16), a stream frame with an offset below 2^30 (7), and the end of another one now and
+/// then. With less, a little more would wait after every packet, as long as the connection never
+/// runs dry; with much more it does so often, and each time a packet leaves that is not full.
+const FRAMING: u64 = 36;
 
 /// What one connection of the transfer has.
 #[derive(Debug, Default)]
@@ -15,21 +21,18 @@ pub(super) struct Lane {
     pub(super) turn: usize,
     /// Where messages end, if somebody wants to know when they left.
     pub(super) ends: Option<MessageEnds>,
-    /// Bytes written, and packets sent when all of them had left last.
+    /// Bytes written, and what was sent when all of them had left last.
     pub(super) written: u64,
-    pub(super) emptied: (u64, u64),
+    pub(super) emptied: (u64, ForGood),
     pub(super) unfinished: usize,
     pub(super) closed: bool,
 }
 
 impl Lane {
-    /// Bytes that wait to be sent, at least, or to be sent again: what is lost waits anew. `sent`
-    /// is how many packets were sent for good.
-    pub(super) fn ready(&self, sent: u64, mtu: u64) -> u64 {
-        let (written, packets) = self.emptied;
-        let carried = mtu.saturating_sub(OVERHEAD);
-        let again = packets.saturating_sub(sent) * carried;
-        (self.written - written + again).saturating_sub(sent.saturating_sub(packets) * carried)
+    /// Bytes that wait to be sent, or to be sent again: what is lost waits anew.
+    pub(super) fn ready(&self, sent: ForGood) -> u64 {
+        let (written, before) = self.emptied;
+        (self.written - written + before.data(FRAMING)).saturating_sub(sent.data(FRAMING))
     }
 }
 
