@@ -429,7 +429,8 @@ impl Connection {
         Some(stream)
     }
 
-    /// What is said does not wait for data, which goes one way only.
+    /// What is said does not wait for data, which goes one way only, but for the rest of the piece
+    /// that is on its way: the stack goes on with a stream until it has all of it.
     fn prefer(&mut self, stream: StreamId) {
         if stream.dir() == Dir::Bi {
             let _ = self.inner.send_stream(stream).set_priority(1);
@@ -481,3 +482,6 @@ impl Connection {
         self.inner.close(self.clock.instant(now), VarInt::from_u32(code), reason);
     }
 }
+
+#[cfg(test)]
+mod tests;
