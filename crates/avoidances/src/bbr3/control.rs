@@ -1,6 +1,6 @@
 //! What the transport tells BBR and asks of it.
 
-use flowstart_control::{Ack, Acked, ExitReason, NewMss, Sent, Signal, Window};
+use flowstart_control::{Repair, Ack, Acked, ExitReason, NewMss, Sent, Signal, Window};
 use flowstart_units::{Rate, Span, Time};
 
 use super::model::Bounds;
@@ -48,8 +48,8 @@ impl CongestionAvoidance for Bbr3 {
         self.leave_startup(ack, told, window);
         self.cycle(ack, told, window.cwnd);
         self.model.take_rtt(ack, &self.config);
-        if self.recovery.is_some_and(|end| ack.una >= end) {
-            self.recovery = None;
+        if self.recovering && ack.repair == Repair::Nothing {
+            self.recovering = false;
             window.cwnd = window.cwnd.max(self.saved_cwnd);
         }
         self.probe_rtt(ack, window);
@@ -64,7 +64,7 @@ impl CongestionAvoidance for Bbr3 {
         }
         if signal != Signal::Marks {
             self.save(window.cwnd);
-            self.recovery = Some(self.next);
+            self.recovering = true;
         }
         if signal == Signal::Timeout {
             self.flight.forget();
@@ -78,7 +78,7 @@ impl CongestionAvoidance for Bbr3 {
 
     /// `HandleSpuriousLossDetection`.
     fn undo(&mut self, _prior_cwnd: u32, window: &Window) -> u32 {
-        self.recovery = None;
+        self.recovering = false;
         self.model.loss_in_round = false;
         self.reset_full(Rate::ZERO);
         let larger = |now: Option<u32>, before: Option<u32>| now.zip(before).map(|(now, before)| now.max(before));

@@ -114,14 +114,13 @@ pub struct Bbr3 {
     up_acked_per_packet: u32,
     probe_until: Option<Time>,
     probe_round: bool,
-    /// A recovery lasts until this byte is acknowledged.
-    recovery: Option<u64>,
+    /// A recovery lasts, as the transport says.
+    recovering: bool,
     undo: Undo,
     saved_cwnd: u32,
     idle_restart: bool,
     first_window: u32,
     pacing_rate: Option<Rate>,
-    next: u64,
     delivered: u64,
     now: Time,
     random: Random,
@@ -157,13 +156,12 @@ impl Bbr3 {
             up_acked_per_packet: u32::MAX,
             probe_until: None,
             probe_round: false,
-            recovery: None,
+            recovering: false,
             undo: Undo::default(),
             saved_cwnd: 0,
             idle_restart: false,
             first_window: 0,
             pacing_rate: None,
-            next: 0,
             delivered: 0,
             now: Time::ZERO,
             random: Random::new(seed),
@@ -259,7 +257,7 @@ impl Bbr3 {
     }
 
     fn save_cwnd(&mut self, cwnd: u32) {
-        let undisturbed = self.recovery.is_none() && self.mode != Bbr3Mode::ProbeRtt;
+        let undisturbed = !self.recovering && self.mode != Bbr3Mode::ProbeRtt;
         self.saved_cwnd = if undisturbed { cwnd } else { self.saved_cwnd.max(cwnd) };
     }
 
@@ -282,7 +280,7 @@ impl Bbr3 {
         self.loss_events += u32::from(ack.lost > 0);
         if self.mode == Bbr3Mode::Startup {
             let many = self.loss_events >= self.config.loss_events && told.is_some_and(|told| self.is_too_high(told));
-            if !self.full_reached && self.model.loss_round_start && self.recovery.is_some() && many {
+            if !self.full_reached && self.model.loss_round_start && self.recovering && many {
                 self.undo.mode = Some(Bbr3Mode::Startup);
                 self.full_reached = true;
                 self.exit = ExitReason::Loss;
@@ -354,7 +352,7 @@ impl Bbr3 {
 
     /// The model takes an ACK in.
     fn learn(&mut self, ack: &Ack, cwnd: u32) {
-        (self.next, self.delivered, self.now) = (ack.next, ack.delivered, ack.now);
+        (self.delivered, self.now) = (ack.delivered, ack.now);
         for _ in 0..ack.lost {
             self.on_lost(cwnd);
         }
