@@ -70,9 +70,9 @@ pub struct Timing {
     pub settle: Span,
     /// An engine that was away this much longer than it asked for has stalled. Default 1 ms.
     pub stall: Span,
-    /// Deliveries at least this late are told with the outcome, as stretches of time in which a
-    /// host waited ([`crate::WorldOutcome::standstills`]). Default `None`: none is.
-    pub tell_late: Option<Span>,
+    /// Every packet that a host was given is told with the outcome, with the time at which it was
+    /// due ([`crate::WorldOutcome::given`]). Default false.
+    pub tell_given: bool,
 }
 
 impl Default for Timing {
@@ -82,7 +82,7 @@ impl Default for Timing {
             nap: Span::from_micros(250),
             settle: Span::from_micros(5),
             stall: Span::from_millis(1),
-            tell_late: None,
+            tell_given: false,
         }
     }
 }

@@ -67,7 +67,7 @@ pub use flowstart_pcapng::file_name;
 pub use host::{Host, die_with_this_thread};
 pub use names::{clean, remove_own_names};
 pub use namespace::{Privilege, enter_user_namespace, privilege};
-pub use record::{Fate, PacketRecord, Tcp};
+pub use record::{Fate, Given, PacketRecord, Tcp};
 pub use recording::{FlowRecording, LinkBin, LinkRecording, Recording};
 pub use sockets::TcpWatch;
 pub use wire::{FlowKey, mark_frame, read_frame};

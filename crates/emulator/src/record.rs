@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use flowstart_network::{DropReason, Ecn};
 use flowstart_units::{Span, Time};
 
-use crate::config::LinkId;
+use crate::config::{HostId, LinkId};
 use crate::wire::{self, ETHERNET, FlowKey};
 
 /// Bytes of every packet that are kept for the record: IPv6 and TCP headers with all options.
@@ -71,21 +71,43 @@ pub struct Tcp {
     pub payload: u32,
 }
 
+/// A packet that a host was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// Which host.
+    pub host: HostId,
+    /// When it should have it, by the model.
+    pub due: Time,
+    /// When it was about to be given to the host's kernel.
+    pub at: Time,
+    /// Its TCP header; `None` if it has none.
+    pub tcp: Option<Tcp>,
+}
+
+impl Tcp {
+    /// Those of a frame, or of its beginning with all headers; `bytes` is the length of the IP
+    /// packet. `None` if it has no TCP header.
+    pub(crate) fn read(frame: &[u8], bytes: u32) -> Option<Self> {
+        let parsed = wire::parse(frame)?;
+        if parsed.key.protocol != wire::TCP {
+            return None;
+        }
+        let at = parsed.transport?;
+        let header = usize::from(*frame.get(at + 12)? >> 4) * 4;
+        Some(Self {
+            sequence: wire::u32_at(frame, at + 4)?,
+            acknowledgement: wire::u32_at(frame, at + 8)?,
+            flags: *frame.get(at + 13)?,
+            payload: bytes.saturating_sub((at + header - ETHERNET) as u32),
+        })
+    }
+}
+
 impl PacketRecord<'_> {
     /// The packet's TCP header; `None` if it has none.
     #[must_use]
     pub fn tcp(&self) -> Option<Tcp> {
-        if self.flow.protocol != wire::TCP {
-            return None;
-        }
-        let at = wire::parse(self.headers)?.transport?;
-        let header = usize::from(*self.headers.get(at + 12)? >> 4) * 4;
-        Some(Tcp {
-            sequence: wire::u32_at(self.headers, at + 4)?,
-            acknowledgement: wire::u32_at(self.headers, at + 8)?,
-            flags: *self.headers.get(at + 13)?,
-            payload: self.bytes.saturating_sub((at + header - ETHERNET) as u32),
-        })
+        Tcp::read(self.headers, self.bytes)
     }
 
     /// The first bytes of a UDP datagram, as far as they are kept: 38 at least with IPv6; `None` if

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-use flowstart_network::Standstills;
 use flowstart_units::Time;
 
 use crate::Error;
@@ -21,7 +20,7 @@ use crate::host::{HOST_INTERFACE, Host};
 use crate::names::{FOLDER, WorldName, end_processes_in};
 use crate::namespace::NetNs;
 use crate::netlink::{Netlink, index_of};
-use crate::record::{self, PacketRecord, Read, Reader};
+use crate::record::{self, Given, PacketRecord, Read, Reader};
 use crate::setup::{make_hosts, plan};
 
 /// What happened in a world.
@@ -33,9 +32,9 @@ pub struct WorldOutcome {
     pub links: Vec<LinkOutcome>,
     /// How faithful it was.
     pub fidelity: Fidelity,
-    /// For every host, when it waited for packets that were due: a stretch for every delivery that
-    /// was as late as [`crate::Timing::tell_late`] says, or for several that were made together.
-    pub standstills: Vec<Standstills>,
+    /// Packets that hosts were given, in order of time; empty unless [`crate::Timing::tell_given`]
+    /// is set.
+    pub given: Vec<Given>,
     /// IP packets that hosts sent to each other, as the engines saw them.
     pub arrived: u64,
     /// IP bytes of those whose way leads through no link, so that nothing limited them.
@@ -237,7 +236,7 @@ impl World {
         }
         let mut links = vec![LinkOutcome::default(); self.links];
         let mut lateness = Lateness::new();
-        let mut late = vec![Vec::new(); self.hosts.len()];
+        let mut given = Vec::new();
         let mut fidelity = Fidelity { unasked_drops: lost_to_engines, real_time: true, ..Fidelity::default() };
         let (mut arrived, mut unlimited_bytes, mut stored, mut astray, mut refused) = (0, 0, 0, 0, 0);
         for report in reports {
@@ -245,9 +244,7 @@ impl World {
                 links[number] = outcome;
             }
             lateness.add(&report.lateness);
-            for (host, due, done) in report.late {
-                late[host].push((due, done));
-            }
+            given.extend(report.given);
             let counts = report.counts;
             fidelity.packets += counts.delivered;
             fidelity.unasked_drops += counts.no_room;
@@ -268,12 +265,12 @@ impl World {
         fidelity.p99 = lateness.quantile(0.99);
         fidelity.worst = lateness.worst();
         fidelity.faults = faults.len() as u32;
-        let standstills = late.into_iter().map(Standstills::new).collect();
+        given.sort_by_key(|given| given.at);
         Ok(WorldOutcome {
             ended,
             links,
             fidelity,
-            standstills,
+            given,
             arrived,
             unlimited_bytes,
             stored,

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use flowstart_emulator::{Capture, Fate, World};
-use flowstart_network::{Ecn, JitterConfig, LossConfig, QueueConfig, Standstills, StepMarkConfig, Threshold};
+use flowstart_network::{Ecn, JitterConfig, LossConfig, QueueConfig, StepMarkConfig, Threshold};
 use flowstart_units::{Span, Time};
 
 use support::{link, pair, set_ecn, socket, turn};
@@ -191,21 +191,18 @@ fn departures_are_those_of_the_model_to_the_nanosecond() {
 }
 
 #[test]
-fn late_deliveries_are_told_if_that_is_wanted() {
+fn packets_that_hosts_are_given_are_told_if_that_is_wanted() {
     let Some(_turn) = turn() else { return };
     let mut config = pair(link(100, Span::from_millis(5), 1000));
     let Some((_, _, outcome)) = blast(config.clone(), false, 0, 100) else { return };
-    assert!(outcome.standstills.iter().all(Standstills::is_empty), "nobody asked");
-    // Every delivery is later than not at all.
-    config.timing.tell_late = Some(Span::ZERO);
+    assert_eq!(outcome.given, [], "nobody asked");
+    config.timing.tell_given = true;
     let Some((_, seen, outcome)) = blast(config, false, 0, 100) else { return };
-    let [sender, receiver] = [0, 1].map(|host: usize| &outcome.standstills[host]);
-    assert!(sender.is_empty(), "it gets nothing");
-    for packet in &seen {
-        let due = packet.delivery.expect("the only link");
-        let there = receiver.after(due);
-        assert!(there > due && there.since(due) <= outcome.fidelity.worst, "{due} {there}");
-    }
+    assert!(outcome.given.iter().all(|given| given.host == 1 && given.tcp.is_none()), "the sender gets nothing");
+    let due: Vec<_> = seen.iter().map(|packet| packet.delivery.expect("the only link")).collect();
+    assert_eq!(outcome.given.iter().map(|given| given.due).collect::<Vec<_>>(), due);
+    let late = outcome.given.iter().map(|given| given.at.checked_since(given.due).expect("none is early"));
+    assert_eq!(late.max(), Some(outcome.fidelity.worst));
 }
 
 #[test]

@@ -62,8 +62,8 @@ mod rcp;
 
 pub use frame::{Ecn, Frame, PureAck, TagWord};
 pub use link::{
-    Jitter, JitterConfig, LinkConfig, LinkError, QuickStartHop, RateError, RateSchedule, RateStep, Standstills,
-    Transmitter, Variation, parse_mahimahi,
+    Jitter, JitterConfig, LateArrivals, LinkConfig, LinkError, QuickStartHop, RateError, RateSchedule, RateStep,
+    Standstills, Transmitter, Variation, parse_mahimahi,
 };
 pub use loss::{Loss, LossConfig, LossError};
 pub use medium::{

@@ -57,8 +57,8 @@ pub(super) struct Wanted {
     pub(super) log: bool,
     /// What carries the flows.
     pub(super) transport: Transport,
-    /// Deliveries at least this late are told ([`flowstart_emulator::Timing::tell_late`]).
-    pub(super) tell_late: Option<Span>,
+    /// Every packet that a host was given is told ([`flowstart_emulator::Timing::tell_given`]).
+    pub(super) given: bool,
     /// The folder for a capture of every link, if they are wanted.
     pub(super) captures: Option<PathBuf>,
 }
@@ -73,7 +73,7 @@ pub(super) fn perform(
     let simulation = &compiled.simulation;
     let mut layout = Layout::new(compiled)?;
     layout.config.lead = LEAD;
-    layout.config.timing.tell_late = wanted.tell_late;
+    layout.config.timing.tell_given = wanted.given;
     let (until, stop_when_complete) = match simulation.stop {
         Stop::At(until) => (until, false),
         Stop::WhenComplete(until) => (until, true),

@@ -52,7 +52,7 @@ impl Stage for ForReal<'_> {
         let performed = perform(
             scenario,
             &compiled,
-            &Wanted { log: true, transport: self.transport, tell_late: None, captures },
+            &Wanted { log: true, transport: self.transport, given: false, captures },
             self.cancel,
         )?;
         self.fidelities.push(performed.outcome.fidelity);

@@ -42,7 +42,7 @@ pub fn run(
         let wanted = Wanted {
             log: false,
             transport: Transport::Kernel,
-            tell_late: None,
+            given: false,
             captures: captures.filter(|_| run == 0).map(Path::to_path_buf),
         };
         let performed = perform(scenario, &compiled, &wanted, cancel)?;

@@ -28,9 +28,9 @@ use flowstart_random::Purpose;
 use flowstart_units::{Span, Time};
 
 use crate::clock::{self, Clock, Priority};
-use crate::config::{HostId, Timing};
+use crate::config::Timing;
 use crate::fidelity::Lateness;
-use crate::record::{Entry, Fate, Recorder};
+use crate::record::{Entry, Fate, Given, Recorder, Tcp};
 use crate::wire::{self, ETHERNET, FlowKey};
 
 use due::{Due, Schedule};
@@ -49,8 +49,6 @@ const AT_ONCE: usize = 64;
 /// An arrival that must be counted this much later than it was is noted: below it is the order of
 /// two packets at one moment.
 const LATE_ARRIVAL: Span = Span::from_micros(20);
-/// Late deliveries that are made within this time are told as one.
-const AT_ONE_MOMENT: Span = Span::from_micros(20);
 /// Longest sleep, for looking whether the world has ended and for sending records on.
 const LONGEST_SLEEP: Span = Span::from_millis(50);
 
@@ -96,8 +94,8 @@ pub(crate) struct Engine {
     leeway: Span,
     events: Vec<PacketEvent>,
     lateness: Lateness,
-    /// Late deliveries, if they are wanted: to whom, when they were due, and when they were made.
-    late: Vec<(HostId, Time, Time)>,
+    /// Packets that hosts were given, if that is wanted.
+    given: Vec<Given>,
     counts: Counts,
     looks: Looks,
     budget: Budget,
@@ -147,7 +145,7 @@ impl Engine {
             leeway,
             events: Vec::with_capacity(64),
             lateness: Lateness::new(),
-            late: Vec::new(),
+            given: Vec::new(),
             counts: Counts::default(),
             looks: Looks::new(clock.now(), plan.timing.stall),
             budget: Budget::new(clock.now(), None, 0),
@@ -174,7 +172,7 @@ impl Engine {
         tell(Report {
             links: self.names.iter().copied().zip(self.links.iter().map(Link::outcome)).collect(),
             lateness: self.lateness,
-            late: self.late,
+            given: self.given,
             counts: self.counts,
             priority,
             stored: self.pool.stored(),
@@ -427,13 +425,9 @@ impl Engine {
         // Between two packets, too, an engine can lose the processor.
         self.looks.at(now);
         self.lateness.record(now.since(due));
-        if self.timing.tell_late.is_some_and(|least| now.since(due) >= least) {
-            let told = |(host, _, until): &(HostId, Time, Time)| {
-                *host == delivery.host && due < *until && now.since(*until) <= AT_ONE_MOMENT
-            };
-            if !self.late.last().is_some_and(told) {
-                self.late.push((delivery.host, due, now));
-            }
+        if self.timing.tell_given {
+            let tcp = Tcp::read(frame, handle.bytes);
+            self.given.push(Given { host: delivery.host, due, at: now, tcp });
         }
         if delivery.exit.send(self.pool.get(handle.place)) {
             self.counts.delivered += 1;

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 
 use flowstart_network::LinkConfig;
-use flowstart_units::{Span, Time};
+use flowstart_units::Span;
 
 use super::LinkOutcome;
 use crate::clock::Priority;
 use crate::config::{HostId, Timing};
 use crate::fidelity::Lateness;
 use crate::netlink::Mac;
-use crate::record::Recorder;
+use crate::record::{Given, Recorder};
 use crate::ring::{Exit, Ring};
 use crate::wire::FlowKey;
 
@@ -99,8 +99,8 @@ pub(crate) enum Fault {
 pub(crate) struct Report {
     pub(crate) links: Vec<(usize, LinkOutcome)>,
     pub(crate) lateness: Lateness,
-    /// Late deliveries, if they are wanted: to whom, when they were due, and when they were made.
-    pub(crate) late: Vec<(HostId, Time, Time)>,
+    /// Packets that hosts were given, if that is wanted.
+    pub(crate) given: Vec<Given>,
     pub(crate) counts: Counts,
     pub(crate) priority: Priority,
     /// Packets in queues and delays at the end.

@@ -86,9 +86,6 @@ fn rows_of(file: &Path, args: &FidelityArgs) -> Result<Vec<Row>, Failure> {
     let record = read(file)?;
     let option = if args.add { "--add" } else { "--keep" };
     let refuse = |why: String| Err(Failure::Usage(format!("{option}: {}: {why}", file.display())));
-    if args.keep && record.runs != args.runs {
-        return refuse(format!("its cases have {} runs each; say --runs {0}", record.runs));
-    }
     if args.add {
         // Without what each run had the runs could not stand beside others that have it.
         if let Some(row) = record.rows.iter().position(|row| row.disturbances.len() != row.kernel.len()) {

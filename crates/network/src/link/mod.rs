@@ -1,6 +1,7 @@
 //! Links: a queue, a transmitter, a propagation delay, and what goes wrong on the way.
 
 mod jitter;
+mod late;
 mod rate;
 mod standstills;
 mod transmitter;
@@ -13,6 +14,7 @@ use flowstart_units::{Rate, Span};
 use crate::{LossConfig, MediumConfig, QueueConfig, RcpConfig};
 
 pub use jitter::{Jitter, JitterConfig};
+pub use late::LateArrivals;
 pub use rate::{RateError, RateSchedule, RateStep, parse_mahimahi};
 pub use standstills::{Standstills, Variation};
 pub use transmitter::Transmitter;
@@ -35,6 +37,8 @@ pub struct LinkConfig {
     pub marking: LossConfig,
     /// Random extra delay after the transmission.
     pub jitter: Option<JitterConfig>,
+    /// What arrives late behind it, and by how much; default nothing.
+    pub late: LateArrivals,
     /// When nothing arrives behind it; default never.
     pub standstills: Standstills,
     /// What kind of link it is.
@@ -79,6 +83,7 @@ impl LinkConfig {
             loss: LossConfig::None,
             marking: LossConfig::None,
             jitter: None,
+            late: LateArrivals::default(),
             standstills: Standstills::default(),
             medium: MediumConfig::default(),
             quick_start: QuickStartHop::Unaware,

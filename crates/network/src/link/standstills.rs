@@ -2,7 +2,7 @@
 
 use flowstart_units::Time;
 
-use super::{Jitter, LinkConfig};
+use super::{Jitter, LateArrivals, LinkConfig};
 
 /// Stretches of time in which nothing arrives: what would is there when the stretch ends, in order.
 ///
@@ -47,11 +47,14 @@ impl Standstills {
     }
 }
 
-/// What a link's delay varies by, in operation: jitter, then standstills.
+/// What a link's delay varies by, in operation: jitter, then what is late, then standstills.
 #[derive(Clone, Debug)]
 pub struct Variation {
     jitter: Option<Jitter>,
+    late: LateArrivals,
     standstills: Standstills,
+    /// When the last was there, which nothing overtakes if anything is late.
+    latest: Time,
 }
 
 impl Variation {
@@ -59,14 +62,19 @@ impl Variation {
     #[must_use]
     pub fn new(config: &LinkConfig, seed: u64) -> Option<Self> {
         let jitter = config.jitter.as_ref().map(|jitter| Jitter::new(jitter, seed));
-        let varies = jitter.is_some() || !config.standstills.is_empty();
-        varies.then(|| Self { jitter, standstills: config.standstills.clone() })
+        let varies = jitter.is_some() || !config.late.is_empty() || !config.standstills.is_empty();
+        let (late, standstills) = (config.late.clone(), config.standstills.clone());
+        varies.then_some(Self { jitter, late, standstills, latest: Time::ZERO })
     }
 
     /// When a packet arrives that would arrive at `time` if the delay were always the same.
     #[inline]
     pub fn delay(&mut self, time: Time) -> Time {
-        let time = self.jitter.as_mut().map_or(time, |jitter| jitter.delay(time));
+        let mut time = self.jitter.as_mut().map_or(time, |jitter| jitter.delay(time));
+        if !self.late.is_empty() {
+            self.latest = self.latest.max(self.late.after(time));
+            time = self.latest;
+        }
         self.standstills.after(time)
     }
 }
@@ -104,6 +112,22 @@ mod tests {
         let mut variation = Variation::new(&link, 1).unwrap();
         assert!((0..1_000).all(|_| variation.delay(at(105)) == at(200)), "whatever the jitter");
         assert!((0..1_000).any(|_| variation.delay(at(50)) < at(100)), "before it only jitter delays");
+    }
+
+    #[test]
+    fn nothing_overtakes_what_is_late_and_a_standstill_holds_it_too() {
+        let rate = RateSchedule::Constant(Rate::from_mbps(1));
+        let mut link = LinkConfig::new(rate, Span::ZERO, QueueConfig::DropTail(Default::default()));
+        let late = [(100, 50), (160, 0)].map(|(due, by)| (at(due), Span::from_nanos(by)));
+        link.late = LateArrivals::new(late.to_vec());
+        let mut variation = Variation::new(&link, 1).unwrap();
+        // That of 155 is there at 205; those of 160 and 180 wait for it.
+        assert_eq!(
+            [90, 100, 155, 160, 180, 210].map(|ns| variation.delay(at(ns)).as_nanos()),
+            [90, 150, 205, 205, 205, 210]
+        );
+        link.standstills = Standstills::new(vec![(at(140), at(300))]);
+        assert_eq!(Variation::new(&link, 1).unwrap().delay(at(100)), at(300));
     }
 
     proptest::proptest! {

@@ -185,6 +185,11 @@ impl Case {
         self.written(excess_us, "reverse_capacity = \"1 Tbit/s\"\n")
     }
 
+    /// True if its packets leave by a timer: without the queue `fq` at the host Linux paces BBR only.
+    pub(super) fn is_paced(&self) -> bool {
+        self.control == "bbr"
+    }
+
     fn written(&self, excess_us: f64, way_back: &str) -> Result<Scenario, Error> {
         let rtt = if excess_us > 0.0 {
             format!("rtt = \"{:.3} us\"\n", self.rtt_ms * 1e3 + excess_us)

@@ -1,4 +1,4 @@
-//! What the emulator was late with in a run of the kernel, for the simulated path.
+//! What a run of the kernel had, for the simulated path.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,27 +8,20 @@ use serde::{Deserialize, Serialize};
 use flowstart_network::Standstills;
 use flowstart_units::{Span, Time};
 
-/// Stretches of time in which a host waited for packets that were due, in microseconds. In a file
-/// they are a text: pairs of the time since the beginning of the stretch before and the length,
-/// such as `1500+300 320+45`.
+use super::Lateness;
+
+/// Stretches of time in which a host waited for packets that were due, in microseconds, as records
+/// have them that were made before [`Lateness`]. In a file they are a text: pairs of the time since
+/// the beginning of the stretch before and the length, such as `1500+300 320+45`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Waits(Vec<(u64, u64)>);
 
 impl Waits {
-    /// These, to the microsecond; what is shorter than one is left out.
+    /// True if there are none.
     #[must_use]
-    pub fn new(standstills: &Standstills) -> Self {
-        let mut before = 0;
-        let mut list = Vec::new();
-        for (from, until) in standstills.stretches() {
-            let [from, until] = [from, until].map(|time| time.as_nanos() / 1_000);
-            if from < until {
-                list.push((from - before, until - from));
-                before = from;
-            }
-        }
-        Self(list)
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// The stretches.
@@ -92,11 +85,17 @@ pub struct Disturbance {
     /// By how much the smallest round-trip time was longer than the simulator's, in us: what hosts
     /// and emulator always take.
     pub excess_us: f64,
-    /// When the receiver waited for data that was due.
-    #[serde(default)]
+    /// How late ACKs were with the sender.
+    #[serde(default, skip_serializing_if = "Lateness::is_empty")]
+    pub acks: Lateness,
+    /// How late the sender's timers were.
+    #[serde(default, skip_serializing_if = "Lateness::is_empty")]
+    pub timers: Lateness,
+    /// When the receiver waited for data that was due; in older records.
+    #[serde(default, skip_serializing_if = "Waits::is_empty")]
     pub receiver: Waits,
-    /// When the sender waited for ACKs that were due.
-    #[serde(default)]
+    /// When the sender waited for ACKs that were due; in older records.
+    #[serde(default, skip_serializing_if = "Waits::is_empty")]
     pub sender: Waits,
 }
 
@@ -108,17 +107,12 @@ mod tests {
     fn stretches_of_waiting_are_read_as_they_are_written() {
         let us = |us: u64| Time::ZERO + Span::from_micros(us);
         let still = Standstills::new(vec![(us(1_500), us(1_800)), (us(1_820), us(1_865))]);
-        let waits = Waits::new(&still);
+        let waits: Waits = "1500+300 320+45".parse().unwrap();
         assert_eq!(waits.to_string(), "1500+300 320+45");
-        assert_eq!(waits.to_string().parse(), Ok(waits.clone()));
-        assert_eq!(waits.standstills(), still);
+        assert_eq!((waits.standstills(), waits.is_empty()), (still, false));
         assert_eq!("".parse(), Ok(Waits::default()));
         for wrong in ["5", "5+", "+5", "-1+5", "a+b", "1.5+2"] {
             assert!(wrong.parse::<Waits>().unwrap_err().contains(wrong), "{wrong}");
         }
-        // To the microsecond: what is left of shorter ones is nothing.
-        let ns = Time::from_nanos;
-        let short = Standstills::new(vec![(ns(1_100), ns(1_900)), (ns(2_500), ns(9_100)), (ns(7_200), ns(12_900))]);
-        assert_eq!(Waits::new(&short).to_string(), "2+7 5+5");
     }
 }

@@ -4,44 +4,49 @@
 //! Linux, the kernel over the emulator with its own defaults; one observer watches both. The
 //! simulated path has what each run of the kernel had ([`Disturbance`]): it is longer by what hosts
 //! and emulator add to a round trip (some 10 us), of which the smallest round-trip time says how
-//! much, and whatever the emulator delivered late arrives as late. The bounds are fixed
+//! much, and its ACKs are as late as those of that run ([`Lateness`]). The bounds are fixed
 //! ([`QUANTITIES`]), and a goal counts as met or missed only if the 95 % interval over the runs
 //! lies on one side of the bound.
 
+mod acks;
 mod cases;
 mod check;
 mod judge;
 mod lateness;
+mod row;
+mod sends;
+#[cfg(test)]
+mod truth;
 mod watch;
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use flowstart_emulator::{Fidelity, FidelityLimit, HostId};
+use flowstart_emulator::{Fidelity, FidelityLimit};
 use flowstart_parallel::Cancel;
 use flowstart_race::RaceError;
 use flowstart_simulator::{Outcome, Simulation};
-use flowstart_units::{Rate, Span};
+use flowstart_units::{Rate, Span, Time};
 
 use crate::controls::control;
-use crate::perform::{Wanted, perform};
+use crate::perform::{Performed, Wanted, perform};
 use crate::replay::play_back;
 use crate::{Error, Transport};
 
+use acks::{Hosts, late_acks};
 use cases::{BACK, FORWARD};
 pub use cases::{CONTROLS, Case, QUEUES, cases, queue_cases, reference};
 pub use check::MOST_RUNS;
 pub use judge::{Deviation, Goal, QUANTITIES, Quantity, Reached, Values};
 pub use lateness::{Disturbance, Waits};
+pub use row::Lateness;
+use sends::late_sends;
 use watch::Watch;
 
 /// Most that a smallest round-trip time may be longer than the simulator's, in us: above it the
 /// path was another.
 const MOST_EXCESS_US: f64 = 1_000.0;
-/// Deliveries of the emulator from this lateness on are replayed. A few in a hundred are; the usual
-/// lateness of some 20 us is in the smallest round-trip times.
-const REPLAYED: Span = Span::from_micros(100);
 
 /// What came out of a case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -131,7 +136,7 @@ pub fn compare(
         return Ok(Some(row));
     }
     let (_, nominal) = simulate(case, 0, &Disturbance::default())?;
-    let wanted = Wanted { log: true, transport: Transport::Kernel, tell_late: Some(REPLAYED), captures: None };
+    let wanted = Wanted { log: true, transport: Transport::Kernel, given: true, captures: None };
     for run in runs.clone() {
         let compiled = scenario.simulation(run)?;
         let performed = perform(&scenario, &compiled, &wanted, cancel)?;
@@ -146,15 +151,16 @@ pub fn compare(
             Some(why) => row.left_out.push(why),
             None => {
                 row.late_p99_us = row.late_p99_us.max(fidelity.p99.as_nanos() as f64 / 1e3);
-                let waits =
-                    |host: HostId| performed.outcome.standstills.get(host).map_or_else(Waits::default, Waits::new);
-                // A case has one flow.
-                let (sender, receiver) = performed.layout.ways[0];
+                let acks = late_acks(&performed.outcome.given, hosts(&performed, nominal));
                 row.disturbances.push(Disturbance {
                     run: Some(run),
-                    excess_us: excess_us(min_rtt(&outcome), nominal),
-                    receiver: waits(receiver),
-                    sender: waits(sender),
+                    excess_us: (acks.fastest.as_nanos() as f64 / 1e3).min(MOST_EXCESS_US),
+                    acks: Lateness::new(&acks.late),
+                    timers: match case.is_paced() {
+                        true => Lateness::new(&late_sends(&sent(&performed), &performed.flows[0].outcome.samples)),
+                        false => Lateness::default(),
+                    },
+                    ..Disturbance::default()
                 });
                 row.kernel.push(watch.values(&outcome, rtt(case)));
             }
@@ -164,11 +170,30 @@ pub fn compare(
     Ok(Some(row))
 }
 
-/// By how much a smallest round-trip time is longer than the simulator's, in us; nothing is known
-/// of a run without one.
-fn excess_us(kernel: Option<Span>, simulator: Option<Span>) -> f64 {
-    let (Some(kernel), Some(simulator)) = (kernel, simulator) else { return 0.0 };
-    (kernel.checked_sub(simulator).unwrap_or(Span::ZERO).as_nanos() as f64 / 1e3).min(MOST_EXCESS_US)
+/// The data that left the sender's host: when, and how many bytes.
+fn sent(performed: &Performed) -> Vec<(Time, u32)> {
+    let mut list: Vec<(Time, u32)> = (performed.log.iter())
+        .filter_map(|logged| Some((logged.arrived, logged.tcp?.1)))
+        .filter(|(_, payload)| *payload > 0)
+        .collect();
+    list.sort_by_key(|(at, _)| *at);
+    list
+}
+
+/// The ends of the way of ACKs, and how much longer the handshake took than the simulator's, whose
+/// smallest round-trip time it is; a case has one flow, and no link on its way back.
+fn hosts(performed: &Performed, simulator: Option<Span>) -> Hosts {
+    let layout = &performed.layout;
+    let (sender, receiver) = layout.ways[0];
+    let way = layout.config.routes.iter().find(|route| (route.from, route.to) == (receiver, sender));
+    // When the connection has only just opened nothing else has been measured.
+    let handshake = performed.flows[0].outcome.samples.first().map(|sample| sample.info.min_rtt);
+    Hosts {
+        sender,
+        receiver,
+        back: way.map_or(Span::ZERO, |way| way.before + way.after),
+        handshake: handshake.zip(simulator).and_then(|(kernel, simulator)| kernel.checked_sub(simulator)),
+    }
 }
 
 fn min_rtt(outcome: &Outcome) -> Option<Span> {
@@ -231,8 +256,10 @@ fn simulate(case: &Case, run: u64, disturbance: &Disturbance) -> Result<(Values,
     for (link, waits) in waits {
         compiled.simulation.links[link].standstills = waits.standstills();
     }
+    compiled.simulation.links[BACK].late = disturbance.acks.arrivals();
     let simulation =
         Simulation::new(&compiled.simulation, watch(case)).map_err(|error| RaceError::new(error.to_string()))?;
+    let simulation = simulation.with_late_timers(0, disturbance.timers.arrivals());
     let (outcome, watch) = simulation.run();
     Ok((watch.values(&outcome, rtt(case)), min_rtt(&outcome)))
 }
@@ -257,14 +284,6 @@ pub fn packet_ms(case: &Case) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn hosts_make_a_round_trip_longer_by_what_is_above_the_simulators() {
-        let us = |n| Some(Span::from_micros(n));
-        assert_eq!(excess_us(us(12_050), us(12_000)), 50.0);
-        assert_eq!([excess_us(us(11_990), us(12_000)), excess_us(None, us(12_000)), excess_us(us(5), None)], [0.0; 3]);
-        assert_eq!(excess_us(us(90_000), us(12_000)), MOST_EXCESS_US);
-    }
 
     #[test]
     fn each_run_is_simulated_over_the_path_that_the_kernels_run_had() {
@@ -307,5 +326,16 @@ mod tests {
             assert!(disturbed[0] < plain[0], "less gets through: {disturbed:?} {plain:?}");
         }
         assert_ne!(data, acks);
+    }
+
+    #[test]
+    fn a_paced_sender_whose_timers_are_late_carries_less() {
+        let case = &cases(&["bbr"], true, Some(4.0))[0];
+        let of = |timers: &str| {
+            let disturbance = Disturbance { timers: timers.parse().unwrap(), ..Disturbance::default() };
+            simulated(case, &[disturbance]).unwrap()[0]
+        };
+        let (plain, late) = (of(""), of(&"(4000) ".repeat(400)));
+        assert!(late[0] < plain[0], "{late:?} {plain:?}");
     }
 }

@@ -270,7 +270,7 @@ pub fn compare(
     let mut row = Row::simulated(case)?;
     control(case.control.algorithm(), None)?;
     let scenario = case.scenario(Stack::Today)?;
-    let wanted = Wanted { log: true, transport: Transport::Kernel, tell_late: None, captures: None };
+    let wanted = Wanted { log: true, transport: Transport::Kernel, given: false, captures: None };
     for run in 0..runs {
         let compiled = scenario.simulation(run)?;
         let performed = perform(&scenario, &compiled, &wanted, cancel)?;

@@ -6,7 +6,7 @@ mod pair;
 mod timers;
 
 use flowstart_congestion::Controller;
-use flowstart_network::{Discipline, Packet, Queue};
+use flowstart_network::{Discipline, LateArrivals, Packet, Queue};
 use flowstart_units::{Span, Time};
 
 use crate::flow::{Flow, MakeController};
@@ -18,7 +18,7 @@ use crate::session::Session;
 use crate::slots::{Slot, Slots};
 use crate::tournament::Tournament;
 use crate::ways::Ways;
-use crate::{ConfigError, LinkId, Observer, Outcome, SimulationConfig, Stop};
+use crate::{ConfigError, FlowId, LinkId, Observer, Outcome, SimulationConfig, Stop};
 use demand::Arrivals;
 pub(crate) use packets::leave;
 use pair::Pair;
@@ -63,6 +63,8 @@ pub struct Simulation<O> {
     /// A flow would have sent more.
     flooded: bool,
     make_controller: MakeController,
+    /// Flows whose senders' timers are late.
+    late_timers: Vec<(FlowId, LateArrivals)>,
     pub(crate) observer: O,
 }
 
@@ -121,6 +123,7 @@ impl<O: Observer> Simulation<O> {
             most_at_once: u64::MAX,
             flooded: false,
             make_controller: make,
+            late_timers: Vec::new(),
             observer,
         };
         let places: Vec<usize> = (config.flows.iter().zip(&flow_routes))
@@ -151,6 +154,16 @@ impl<O: Observer> Simulation<O> {
     ) -> Result<Self, ConfigError> {
         self.network.set_queue(link, Queue::external(discipline))?;
         Ok(self)
+    }
+
+    /// The timers of a flow's host are late: what it would do by itself at a time it does when that
+    /// is there. What it is sent does not wait for them.
+    #[must_use]
+    pub fn with_late_timers(mut self, flow: FlowId, late: LateArrivals) -> Self {
+        if !late.is_empty() {
+            self.late_timers.push((flow, late));
+        }
+        self
     }
 
     /// The current time.

@@ -22,9 +22,18 @@ impl<O: Observer> Simulation<O> {
     }
 
     pub(super) fn bring_forward(&mut self, slot: usize, deadline: Time) {
+        let deadline = if self.late_timers.is_empty() { deadline } else { self.late(slot, deadline) };
         // Never in the past: what is overdue acts now.
         self.timers.set(slot, deadline.max(self.now));
         self.network.schedule_slot(Slot::Timers, self.timers.first().0);
+    }
+
+    /// When the host of a flow notices that this time has come.
+    #[cold]
+    fn late(&self, slot: usize, deadline: Time) -> Time {
+        let flow = self.flows[slot].as_ref().map(|flow| flow.id);
+        let late = self.late_timers.iter().find(|(id, _)| Some(*id) == flow);
+        late.map_or(deadline, |(_, late)| late.after(deadline))
     }
 
     /// The earliest timer has come.

@@ -1,8 +1,8 @@
 //! Simulations whose result can be calculated by hand.
 
 use crate::common::{link, simulation, tcp_flow, udp_flow};
-use flowstart_network::LossConfig;
-use flowstart_simulator::{Simulation, Spacing, Stop, UdpConfig, Workload};
+use flowstart_network::{LateArrivals, LossConfig, Packet};
+use flowstart_simulator::{Observer, Simulation, Spacing, Stop, UdpConfig, Workload};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 /// Completion time of a transfer over an idle link with an unlimited buffer, from the first bit to
@@ -75,4 +75,34 @@ fn a_link_that_loses_every_tenth_datagram_delivers_nine_tenths() {
     assert_eq!(outcome.flows[0].packets_sent, 125);
     assert_eq!(outcome.links[0].lost, 12);
     assert_eq!(outcome.flows[0].delivered, Bytes::new(113_000));
+}
+
+#[test]
+fn what_a_host_does_by_itself_waits_for_its_timers_and_what_follows_is_in_time() {
+    #[derive(Default)]
+    struct Sent(Vec<u64>);
+    impl Observer for Sent {
+        fn sent(&mut self, now: Time, _: &Packet) {
+            self.0.push(now.as_nanos() / 1_000);
+        }
+    }
+    let us = |us| Time::ZERO + Span::from_micros(us);
+    // A datagram in a millisecond.
+    let udp = UdpConfig {
+        rate: Rate::from_mbps(8),
+        packet: 1000,
+        spacing: Spacing::Constant,
+        lasting: Span::from_millis(6),
+        ecn: false,
+    };
+    let rtt = Span::from_millis(10);
+    let config = simulation(vec![link(100, rtt / 2, None)], vec![udp_flow(udp, rtt)], Stop::At(us(20_000)));
+    let sent = |late: LateArrivals, flow| {
+        let simulation = Simulation::new(&config, Sent::default()).unwrap().with_late_timers(flow, late);
+        simulation.run().1.0
+    };
+    let late = || LateArrivals::new(vec![(us(1_500), Span::from_micros(70)), (us(3_500), Span::from_micros(1_200))]);
+    assert_eq!(sent(late(), 0), [0, 1_000, 2_070, 3_070, 5_200, 6_200]);
+    assert_eq!(sent(LateArrivals::default(), 0), [0, 1_000, 2_000, 3_000, 4_000, 5_000]);
+    assert_eq!(sent(late(), 1), [0, 1_000, 2_000, 3_000, 4_000, 5_000], "timers of another host");
 }
