@@ -132,14 +132,18 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The least and the most milliseconds that a packet of so many bytes takes at the bottleneck.
-    /// `faster` if the path may be faster than it seems.
+    /// The least and the most milliseconds that a lone packet of so many bytes takes at the
+    /// bottleneck. `faster` if the path may be faster than it seems. A token bucket that was
+    /// emptied is full again for the fastest of them, which passes at least as fast as bursts do.
     fn transmission(&self, bytes: f64, faster: bool) -> [f64; 2] {
         let at = |mbps: f64| if mbps > 0.0 { bytes * 8.0 / mbps / 1e3 } else { 0.0 };
-        let [least, most] = match (self.unsteady(), self.trains) {
-            (Some(between), _) => between,
-            (None, Some([median, ..])) => [median; 2],
-            (None, None) => return [0.0; 2],
+        let burst = self.looked.burst.as_ref().map(|burst| burst.peak);
+        let full = burst.or(self.looked.behind.and(self.looked.rates.last().copied()));
+        let [least, most] = match (full, self.unsteady(), self.trains) {
+            (Some(peak), ..) => [peak as f64 / 1e6, f64::INFINITY],
+            (None, Some(between), _) => between,
+            (None, None, Some([median, ..])) => [median; 2],
+            (None, None, None) => return [0.0; 2],
         };
         [if faster { 0.0 } else { at(most) }, at(least)]
     }

@@ -44,7 +44,11 @@ fn document(way: &Reading, back: &Reading) -> Value {
     let ms = |nanos: u64| nanos as f64 / 1e6;
     let (looked, said) = (way.looked(), way.capacity(back));
     let [capacity, least, most] = way.trains().map_or([None; 3], |all| all.map(Some));
-    let [least, most] = way.unsteady().map_or([least, most], |both| both.map(Some));
+    let [least, most] = match said {
+        // Infinite numbers are null in JSON.
+        Capacity::Between { least, most, .. } => [least, most].map(Some),
+        _ => [least, most],
+    };
     let held = looked.doubt == Some(Doubt::Uneven);
     json!({
         "capacity_mbps": capacity,
