@@ -315,6 +315,10 @@ mod tests {
             (&document(&bucket, &up)["capacity_steady"], &document(&up, &bucket)["capacity_steady"]),
             (&json!(false), &json!(true))
         );
+        // Behind a way back that carries no more ACKs nobody knows how much it is.
+        let (slow, most) = (outcome(&[500_000; 3], 0), |said: Value| said["capacity_most_mbps"].clone());
+        let slow = read(&slow).unwrap();
+        assert_eq!((most(document(&bucket, &up)), most(document(&bucket, &slow))), (json!(51.0), Value::Null));
         let text = super::text(&bucket, &up, 0.5);
         assert!(text.starts_with("About 5.00 to 51.0 (undecided) Mbit/s down and 5.00 Mbit/s up"), "{text}");
         assert!(text.contains("kB or more, not empty at last") && text.contains("none seen"), "{text}");
