@@ -121,8 +121,8 @@ mod tests {
                 .map(|(due, late)| (due.as_nanos() / 1_000, late.as_micros()))
                 .collect::<Vec<_>>()
         };
-        // The first two take 1 ms, and the third with them 1.5 ms; one that comes later is the next,
-        // early as it is.
+        // The first two take 1 ms, and the third with them 1.5 ms; one that comes later is the
+        // next, early as it is.
         assert_eq!(late(&[1_100, 1_101, 1_600, 2_600, 3_110]), [(2_600, 0), (3_100, 10)]);
         assert_eq!(late(&[1_100, 1_101, 1_601, 2_120]), [(1_601, 0), (2_101, 19)]);
     }
@@ -146,7 +146,8 @@ mod tests {
         for sample in &mut samples[4..] {
             sample.info.pacing_rate = Some(RATE / 2);
         }
-        // Slower from 3.05 ms on, seen at 4 ms; then what was reckoned with the slower rate is early.
+        // Slower from 3.05 ms on, seen at 4 ms; then what was reckoned with the slower rate is
+        // early.
         let late = late(&[1_050, 2_050, 3_050, 5_050, 7_080, 9_050], &samples);
         assert_eq!(late, [(2_050, 0), (3_050, 0), (5_050, 0), (7_050, 30), (9_050, 0)]);
     }

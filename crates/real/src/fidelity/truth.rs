@@ -1,5 +1,5 @@
-//! The simulator in the kernel's place, with hosts that are known to be late: what is recorded of it
-//! and replayed has the queue that it has.
+//! The simulator in the kernel's place, with hosts that are known to be late: what is recorded of
+//! it and replayed has the queue that it has.
 
 use flowstart_emulator::traffic::{Sample, TcpInfo};
 use flowstart_emulator::{Given, Tcp};
