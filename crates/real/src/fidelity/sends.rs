@@ -20,9 +20,9 @@ const NEAR: usize = 8;
 /// it. So what leaves within that half belongs to one burst. The rate is known once in a
 /// millisecond. Of those around the least counts, and what left before it was due was due then; for
 /// what belongs to a burst the largest, or a burst might never end. Bursts that may have waited for
-/// the window are left out, and what left after the last sample. Where a burst was taken for due too
-/// early all that follow seem to be late by as much, for the schedule is made of what it was before:
-/// what a burst and its neighbours are late by in common is taken off.
+/// the window are left out, and what left after the last sample. Where a burst was taken for due
+/// too early all that follow seem to be late by as much, for the schedule is made of what it was
+/// before: what a burst and its neighbours are late by in common is taken off.
 pub(super) fn late_sends(sent: &[(Time, u32)], samples: &[Sample]) -> Vec<(Time, Span)> {
     let (mut list, mut rest, mut next) = (Vec::new(), sent, 0);
     // When the next burst is due.
