@@ -126,8 +126,9 @@ fn the_rate_behind_a_bucket_of_twenty_packets_and_the_bucket_are_found() {
     }
 }
 
-/// A lone packet finds the bucket full, and passes at the speed of the wire, which is that of bursts
-/// or more. 2.2 ms less were said at 5 Mbit/s, as if it had taken the time of the rate behind.
+/// A lone packet finds the bucket full, and passes at the speed of the wire, which is that of
+/// bursts or more. 2.2 ms less were said at 5 Mbit/s, as if it had taken the time of the rate
+/// behind.
 #[test]
 fn the_rtt_behind_a_bucket_is_that_of_the_path() {
     for kilobytes in [0, 8, 30, 200] {

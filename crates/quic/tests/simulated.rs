@@ -261,9 +261,9 @@ fn the_driver_does_what_the_simulators_transport_does() {
 }
 
 /// What BBR loses in its start depends on how long its recoveries last, and those on every single
-/// packet. It lost 1.2 times as many here, 1.5 as BBR v3, and 1.56 over the last path, as long as the
-/// driver took recoveries for over in another moment than TCP does, told nothing of losses that a
-/// timer found, and had packets leave that were not full: the next one finds a full queue.
+/// packet. It lost 1.2 times as many here, 1.5 as BBR v3, and 1.56 over the last path, as long as
+/// the driver took recoveries for over in another moment than TCP does, told nothing of losses that
+/// a timer found, and had packets leave that were not full: the next one finds a full queue.
 #[test]
 fn bbr_loses_as_many_packets_as_in_the_simulator() {
     // The reports that Linux's receivers hold back for a while, QUIC's do not.

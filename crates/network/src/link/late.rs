@@ -6,9 +6,9 @@ use flowstart_units::{Span, Time};
 /// machine did to them, for packets that are due at other moments.
 ///
 /// A packet of the row that was there before the next one was due was late by itself (a host took
-/// so long for it): whatever is due from then on until the next of the row is late by as much. Where
-/// the next was already due both were held by one standstill: whatever is due meanwhile is there
-/// when that ends. Nothing overtakes.
+/// so long for it): whatever is due from then on until the next of the row is late by as much.
+/// Where the next was already due both were held by one standstill: whatever is due meanwhile is
+/// there when that ends. Nothing overtakes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LateArrivals(Vec<Late>);
 
@@ -54,7 +54,8 @@ impl LateArrivals {
         self.0.is_empty()
     }
 
-    /// When something is there that is due at `time`, unless it has to wait for what was due before.
+    /// When something is there that is due at `time`, unless it has to wait for what was due
+    /// before.
     #[must_use]
     pub fn after(&self, time: Time) -> Time {
         let begun = self.0.partition_point(|late| late.due <= time);

@@ -51,7 +51,8 @@ impl Ledger {
         let active = self.reduction.active;
         let newest = batch.newest.map_or(0, |(number, _)| number);
         match batch.lost_seq {
-            // As in Linux, another recovery follows at once if something is lost that left in this one.
+            // As in Linux, another recovery follows at once if something is lost that left in this
+            // one.
             _ if self.controller.controls_recovery() && self.repairs.any() => {
                 if active && self.reduction.repair != Repair::Nothing {
                     return;
@@ -69,8 +70,8 @@ impl Ledger {
         }
     }
 
-    /// A reduction ends when nothing is open that had left when it began. A recovery that the control
-    /// goes through in its own way lasts as long as TCP's: until all of that is delivered.
+    /// A reduction ends when nothing is open that had left when it began. A recovery that the
+    /// control goes through in its own way lasts as long as TCP's: until all of that is delivered.
     pub(super) fn end_what_is_over(&mut self) {
         let over = match self.controller.controls_recovery() {
             true => self.repairs.over(),

@@ -44,8 +44,8 @@ struct Data {
     at: Time,
 }
 
-/// How late ACKs were: the emulator is late, with the data and with the ACK, and the receiver's host
-/// takes its time. The SYN is data, too.
+/// How late ACKs were: the emulator is late, with the data and with the ACK, and the receiver's
+/// host takes its time. The SYN is data, too.
 ///
 /// Which data called for an ACK: the packet whose end it acknowledges for the first time; if it
 /// acknowledges none's, or if something was sent again since, the last one before it. ACKs that a
@@ -121,7 +121,8 @@ mod tests {
         given(RECEIVER, due, at, (sequence, 1000, 1, ACK))
     }
 
-    /// The ACK that left the receiver at this time, and was with the sender 10 ms and so much later.
+    /// The ACK that left the receiver at this time, and was with the sender 10 ms and so much
+    /// later.
     fn ack(acknowledgement: u32, left: u64, late: u64) -> Given {
         given(SENDER, left + 10_000, left + 10_000 + late, (1, 0, acknowledgement, ACK))
     }

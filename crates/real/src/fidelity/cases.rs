@@ -185,7 +185,8 @@ impl Case {
         self.written(excess_us, "reverse_capacity = \"1 Tbit/s\"\n")
     }
 
-    /// True if its packets leave by a timer: without the queue `fq` at the host Linux paces BBR only.
+    /// True if its packets leave by a timer: without the queue `fq` at the host Linux paces BBR
+    /// only.
     pub(super) fn is_paced(&self) -> bool {
         self.control == "bbr"
     }

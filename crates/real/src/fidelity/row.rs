@@ -15,8 +15,8 @@ const STEP_US: u64 = 2;
 const DIGITS: &[u8; 62] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 /// How late each of a row was (ACKs, timers). In a file it is a text with a word for each 10 ms,
-/// which has a digit for each that was due in them, in order: `0` to `9`, `a` to `z`, `A` to `Z` for
-/// 0, 2, ... 122 us, and microseconds in brackets for more. `-` stands for 10 ms without any.
+/// which has a digit for each that was due in them, in order: `0` to `9`, `a` to `z`, `A` to `Z`
+/// for 0, 2, ... 122 us, and microseconds in brackets for more. `-` stands for 10 ms without any.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Lateness(Vec<Vec<u64>>);
