@@ -53,6 +53,8 @@ pub struct Variation {
     jitter: Option<Jitter>,
     late: LateArrivals,
     standstills: Standstills,
+    /// There is jitter alone: on most links that vary, so that packets there are not looked up.
+    plain: bool,
     /// When the last was there, which nothing overtakes if anything is late.
     latest: Time,
 }
@@ -62,15 +64,19 @@ impl Variation {
     #[must_use]
     pub fn new(config: &LinkConfig, seed: u64) -> Option<Self> {
         let jitter = config.jitter.as_ref().map(|jitter| Jitter::new(jitter, seed));
-        let varies = jitter.is_some() || !config.late.is_empty() || !config.standstills.is_empty();
         let (late, standstills) = (config.late.clone(), config.standstills.clone());
-        varies.then_some(Self { jitter, late, standstills, latest: Time::ZERO })
+        let plain = late.is_empty() && standstills.is_empty();
+        let varies = jitter.is_some() || !plain;
+        varies.then_some(Self { jitter, late, standstills, plain, latest: Time::ZERO })
     }
 
     /// When a packet arrives that would arrive at `time` if the delay were always the same.
     #[inline]
     pub fn delay(&mut self, time: Time) -> Time {
         let mut time = self.jitter.as_mut().map_or(time, |jitter| jitter.delay(time));
+        if self.plain {
+            return time;
+        }
         if !self.late.is_empty() {
             self.latest = self.latest.max(self.late.after(time));
             time = self.latest;
