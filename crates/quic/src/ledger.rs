@@ -6,6 +6,7 @@
 //! byte not acknowledged" is where the oldest packet begins whose fate is open. A packet is never
 //! sent twice, hence no RTT is ever ambiguous.
 
+mod counts;
 mod reducing;
 mod repairs;
 
@@ -19,6 +20,8 @@ use flowstart_units::{Span, Time};
 
 use crate::gate::Told;
 use crate::qlog::{Log, Metrics};
+pub use counts::Counts;
+pub(crate) use counts::ForGood;
 use reducing::{Answered, Reduction};
 use repairs::Repairs;
 
@@ -58,38 +61,6 @@ struct Batch {
     marked: bool,
     persistent: bool,
     spurious: bool,
-}
-
-/// Counts of a connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Packets sent that ask for an ACK.
-    pub sent: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Packets delivered.
-    pub delivered: u64,
-    /// Packets deemed lost.
-    pub lost: u64,
-    /// Packets whose ACK reported more congestion marks.
-    pub marked: u64,
-    /// ACKs that told of something new.
-    pub acks: u64,
-}
-
-/// Packets sent whose data the stack does not send again. That of lost ones waits to leave, unless
-/// they were given up only here.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ForGood {
-    packets: u64,
-    bytes: u64,
-}
-
-impl ForGood {
-    /// Bytes of data in them, if each has so many bytes that are none.
-    pub(crate) fn data(&self, framing: u64) -> u64 {
-        self.bytes.saturating_sub(self.packets * framing)
-    }
 }
 
 /// The packets of one connection and its controller.
@@ -204,15 +175,7 @@ impl Ledger {
     /// Counts so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        let (Counts { sent, bytes, delivered, lost, marked, acks }, earlier) = (self.counts, self.earlier);
-        Counts {
-            sent: earlier.sent + sent,
-            bytes: earlier.bytes + bytes,
-            delivered: earlier.delivered + delivered,
-            lost: earlier.lost + lost,
-            marked: earlier.marked + marked,
-            acks: earlier.acks + acks,
-        }
+        self.earlier.and(&self.counts)
     }
 
     /// Smoothed RTT; zero before the first.
