@@ -11,9 +11,10 @@ use flowstart_service_curve::{Record, RecordError};
 use crate::output::Failure;
 
 /// What `--out` writes.
-pub(crate) fn formats(parquet: bool) -> Result<Vec<Format>, Failure> {
+pub(crate) fn formats(gzip: bool, parquet: bool) -> Result<Vec<Format>, Failure> {
     let others = if parquet { vec![parquet_tables()?] } else { Vec::new() };
-    Ok([Format::Csv, Format::Json].into_iter().chain(others).collect())
+    let csv = if gzip { Format::CsvWithGzip } else { Format::Csv };
+    Ok([csv, Format::Json].into_iter().chain(others).collect())
 }
 
 #[cfg(feature = "parquet")]

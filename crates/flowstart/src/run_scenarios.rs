@@ -22,7 +22,7 @@ use flowstart_pages::scenario::{self as pages_of, About};
 
 /// Runs the files one after the other, each with all its runs in parallel.
 pub(crate) fn run(args: &RunArgs) -> Done {
-    let formats = formats(args.parquet)?;
+    let formats = formats(args.gzip, args.parquet)?;
     one_page(args)?;
     let scenarios = scenarios(args)?;
     for folder in args.out.iter().chain(&args.pcap) {

@@ -40,4 +40,4 @@ pub use document::{Document, write_pretty};
 pub use fill::{Results, exit_name, page_table, run_scenario};
 pub use schema::{ColumnSpec, Kind, SCHEMA_VERSION, TableSpec, tables};
 pub use table::{MadeRows, Table};
-pub use write::{Encoding, Format, Provenance, WriteError, to_json, write_results};
+pub use write::{COMPRESSED_PACKETS, Encoding, Format, PACKETS_FILE, Provenance, WriteError, to_json, write_results};

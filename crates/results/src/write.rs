@@ -4,6 +4,8 @@ use std::fmt;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use flowstart_files::WholeFile;
 use serde_json::{Value as Json, json};
 
@@ -19,12 +21,19 @@ pub enum Format {
     /// Comma-separated values, a header line, `.` as decimal point; the provenance stands in
     /// `provenance.json` beside it.
     Csv,
+    /// The same, but the table `packets` compressed ([`COMPRESSED_PACKETS`]).
+    CsvWithGzip,
     /// One document with the provenance and all tables; without `packets` if they are written in
     /// another format, too.
     Json,
     /// Tables in a format from another crate, a file each.
     Tables(Encoding),
 }
+
+/// The file of the table `packets` as CSV, and compressed with gzip: a sixth of the size.
+pub const PACKETS_FILE: &str = "packets.csv";
+/// See [`PACKETS_FILE`].
+pub const COMPRESSED_PACKETS: &str = "packets.csv.gz";
 
 /// How another crate writes one table.
 #[derive(Clone, Copy, Debug)]
@@ -120,12 +129,28 @@ fn write_whole(path: &Path, write: impl FnOnce(&mut std::fs::File) -> std::io::R
     write(file.as_file_mut()).and_then(|()| file.finish()).map_err(|error| WriteError::new(path, error))
 }
 
+/// Writes with gzip, the same bytes at any time and on any machine.
+fn compress(content: &[u8], file: &mut std::fs::File) -> std::io::Result<()> {
+    let mut encoder = GzEncoder::new(file, Compression::default());
+    encoder.write_all(content)?;
+    encoder.finish().map(drop)
+}
+
+/// Removes a file, if it is there.
+fn remove(path: &Path) -> Result<(), WriteError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(WriteError::new(path, error)),
+        _ => Ok(()),
+    }
+}
+
 /// Writes the results into a folder (made if it is not there): the tables in each format,
 /// `provenance.json` and `effective.toml`. Returns the files written. A table without rows is a
-/// header, so that none of an earlier run passes for this one's.
+/// header, so that none of an earlier run passes for this one's; for the same reason there is only
+/// one of [`PACKETS_FILE`] and [`COMPRESSED_PACKETS`] afterwards.
 ///
 /// # Errors
-/// If the folder or a file cannot be written.
+/// If the folder or a file cannot be written, or that other file cannot be removed.
 pub fn write_results(
     folder: &Path,
     results: &Results,
@@ -152,9 +177,14 @@ pub fn write_results(
             let name = table.spec().name;
             match format {
                 Format::Csv if name == PACKETS.name => {
-                    put("packets.csv", &|file| file.write_all(results.packets_csv()))?
+                    put(PACKETS_FILE, &|file| file.write_all(results.packets_csv()))?;
+                    remove(&folder.join(COMPRESSED_PACKETS))?;
                 }
-                Format::Csv => put(&format!("{name}.csv"), &|file| table.write_csv(file))?,
+                Format::CsvWithGzip if name == PACKETS.name => {
+                    put(COMPRESSED_PACKETS, &|file| compress(results.packets_csv(), file))?;
+                    remove(&folder.join(PACKETS_FILE))?;
+                }
+                Format::Csv | Format::CsvWithGzip => put(&format!("{name}.csv"), &|file| table.write_csv(file))?,
                 Format::Json => {}
                 Format::Tables(Encoding { ending, encode }) => {
                     let file = format!("{name}.{ending}");

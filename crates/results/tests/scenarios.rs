@@ -156,7 +156,9 @@ fn samples_of_links_count_what_the_links_do() {
 
 #[test]
 fn a_document_of_half_a_minute_is_small_and_packets_are_in_a_file_of_their_own() {
-    use flowstart_results::{Format, Provenance, write_results};
+    use flate2::read::GzDecoder;
+    use flowstart_results::{COMPRESSED_PACKETS, Format, PACKETS_FILE, Provenance, write_results};
+    use std::io::Read as _;
     let text = "duration = \"30 s\"\noutput = { packets = true }\n\
                 path = { capacity = \"100 Mbit/s\", rtt = \"20 ms\" }\n[[flow]]\n";
     let scenario = Scenario::parse("half a minute", text).unwrap();
@@ -167,8 +169,21 @@ fn a_document_of_half_a_minute_is_small_and_packets_are_in_a_file_of_their_own()
     let document = fs::read_to_string(folder.path().join("results.json")).unwrap();
     assert!(document.len() < 5_000_000, "{}", document.len());
     assert!(!document.contains("\"packets\": ["));
-    let lines = fs::read_to_string(folder.path().join("packets.csv")).unwrap().lines().count();
-    assert_eq!(lines as u64, results.data_packets + 1);
+    let packets = fs::read_to_string(folder.path().join(PACKETS_FILE)).unwrap();
+    assert_eq!(packets.lines().count() as u64, results.data_packets + 1);
+    // Compressed all of it is small, and the other file of an earlier run is not left there.
+    let write = |format| write_results(folder.path(), &results, &provenance, &[format, Format::Json]).unwrap();
+    let written = write(Format::CsvWithGzip);
+    let bytes: u64 = written.iter().map(|path| fs::metadata(path).unwrap().len()).sum();
+    assert!(bytes < 5_000_000, "{bytes}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), written.len());
+    let compressed = fs::File::open(folder.path().join(COMPRESSED_PACKETS)).unwrap();
+    let mut text = String::new();
+    GzDecoder::new(compressed).read_to_string(&mut text).unwrap();
+    assert!(text == packets, "the same table");
+    let written = write(Format::Csv);
+    assert!(written.iter().any(|path| path.ends_with(PACKETS_FILE)));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), written.len());
 }
 
 #[test]

@@ -35,7 +35,7 @@ were later than --fidelity allows.";
 /// What a self-test does not heed: its links are always the same, and its result is a table or,
 /// with
 /// `--json`, a document.
-const NOT_OF_SELF_TEST: [&str; 29] = [
+const NOT_OF_SELF_TEST: [&str; 30] = [
     "command",
     "server",
     "ready_within",
@@ -62,6 +62,7 @@ const NOT_OF_SELF_TEST: [&str; 29] = [
     "figure",
     "sample",
     "out",
+    "gzip",
     "parquet",
     "pcap",
     "clean",
@@ -138,6 +139,9 @@ pub(crate) struct EmulateArgs {
     /// Folder for the result tables
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
+    /// Write the table of packets compressed: packets.csv.gz, a sixth of packets.csv
+    #[arg(long, requires = "out", help_heading = "Output")]
+    pub(crate) gzip: bool,
     /// Write the tables as Apache Parquet too (if the program was built with it)
     #[arg(long, requires = "out", help_heading = "Output")]
     pub(crate) parquet: bool,

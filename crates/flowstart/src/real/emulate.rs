@@ -31,7 +31,7 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Done {
             n => format!("removed {n}: {}\n", removed.join(", ")),
         });
     }
-    let formats = formats(args.parquet)?;
+    let formats = formats(args.gzip, args.parquet)?;
     let (scenario, shared) = scenario(args)?;
     if let Some(line) = scenario.path.as_ref().and_then(flowstart_real::not_real_of_path).filter(|_| !args.self_test) {
         note(&format!("not as in the simulator: {line}"));

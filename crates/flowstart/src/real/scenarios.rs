@@ -20,7 +20,7 @@ use flowstart_pages::scenario as pages_of;
 
 /// Runs the files one after the other, their runs too.
 pub(crate) fn run(args: &RunArgs) -> Done {
-    let formats = formats(args.parquet)?;
+    let formats = formats(args.gzip, args.parquet)?;
     one_page(args)?;
     let mut scenarios = Vec::new();
     for file in &args.files {

@@ -93,6 +93,11 @@ fn a_second_run_leaves_no_table_of_the_first() {
     assert!(packets() > 100);
     output(folder.path(), &["run", "second.toml", "--out", "r"]);
     assert_eq!(packets(), 1, "a header alone");
+    // Compressed or not, there is one table of packets.
+    output(folder.path(), &["run", "first.toml", "--out", "r", "--gzip"]);
+    assert!(folder.path().join("r/packets.csv.gz").exists() && !folder.path().join("r/packets.csv").exists());
+    output(folder.path(), &["run", "second.toml", "--out", "r"]);
+    assert_eq!((packets(), folder.path().join("r/packets.csv.gz").exists()), (1, false));
 }
 
 #[test]
