@@ -209,18 +209,21 @@ impl Suss {
     fn plan_red(&self, now: Time, window: &Window, acked: u32, train: Span) -> Option<Red> {
         let i = self.round.number;
         let blue = self.initial_times(i - 1);
-        let packets = blue.saturating_mul(1_u32.checked_shl(i - 1)?).saturating_sub(blue);
-        let half = blue / 2;
-        let red_acks = half.saturating_mul(1_u32.checked_shl(i - 2)?).saturating_sub(half);
+        // All of them in 64 bits: cut at 32 more ACKs than packets might be reckoned.
+        let doubled = |packets: u32, times: u32| Some(u64::from(packets) * u64::from(1_u32.checked_shl(times)? - 1));
+        let packets = doubled(blue, i - 1)?;
+        let red_acks = doubled(blue / 2, i - 2)?;
         let slot = self.min_rtt.mul_f64(1.0 / exp2(i - 1));
         if slot <= train {
             return None;
         }
         let guard = (slot - train) / 2;
         let span = self.min_rtt - slot;
-        let rate = Rate::of(Bytes::new(u64::from(packets).saturating_mul(self.mss)), span);
+        let rate = Rate::of(Bytes::new(packets.saturating_mul(self.mss)), span);
         let blue_limit = window.cwnd.saturating_add(acked);
-        let limit = blue_limit.saturating_add(packets).saturating_sub(red_acks).min(window.ssthresh);
+        let limit = u64::from(blue_limit) + packets - red_acks;
+        let [packets, limit] = [packets, limit].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+        let limit = limit.min(window.ssthresh);
         let blue_left = blue_limit.saturating_sub(self.in_flight);
         Some(Red { packets, limit, decided: now, blue_limit, blue_left, first: now + guard, rate })
     }

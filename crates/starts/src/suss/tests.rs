@@ -158,3 +158,17 @@ fn constants_out_of_range_are_refused_and_harmless() {
     suss.round.number = 40;
     assert!(!suss.is_safe(ms(1.0)));
 }
+
+#[test]
+fn a_window_of_millions_of_packets_is_not_quadrupled_to_nothing() {
+    let initial = 715_827_921;
+    let mut suss = Suss::new(&SussConfig::default(), initial, false, 0);
+    let mut window = Window::new(initial);
+    let mut una = 0;
+    for acked in [1_977_197, 113, 116] {
+        una += u64::from(acked) * MSS;
+        let ack = Ack { rtt: None, min_rtt: Span::MAX, una, next: 0, in_flight: 0, ..ack(acked) };
+        suss.on_ack(&ack, &mut window);
+        assert!(window.cwnd >= initial, "{}", window.cwnd);
+    }
+}
