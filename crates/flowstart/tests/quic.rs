@@ -298,10 +298,12 @@ fn a_file_that_the_server_gives_no_time_for_is_an_error_and_leaves_none() {
     assert!(status == Some(0) && error.contains("of 4000000000 bytes: the server has a limit"), "{error}");
 }
 
-/// A server that is killed says nothing. One that is started anew with the same identity does.
+/// A server that is killed says nothing. One that is started anew with the same identity does, and
+/// not silence is what clients report then. (How soon they hear of it is told in virtual time:
+/// `crates/quic/tests/restarts.rs`.)
 #[cfg(unix)]
 #[test]
-fn clients_of_a_server_that_was_killed_and_started_anew_hear_of_it_soon() {
+fn clients_of_a_server_that_was_killed_and_started_anew_hear_of_it() {
     let folder = tempfile::tempdir().unwrap();
     let [one, other] = ["one", "other"].map(|name| folder.path().join(name));
     let started = |identity: &std::path::Path, port: &str| {
@@ -321,7 +323,6 @@ fn clients_of_a_server_that_was_killed_and_started_anew_hear_of_it_soon() {
         drop(server);
         let server = started(&one, &port);
         assert_eq!(server.fingerprint, fingerprint);
-        let since = std::time::Instant::now();
         for client in clients {
             let ended = client.wait_with_output().unwrap();
             let said = String::from_utf8(ended.stderr).unwrap();
@@ -331,8 +332,6 @@ fn clients_of_a_server_that_was_killed_and_started_anew_hear_of_it_soon() {
                 (Some(2), 1)
             );
         }
-        // Nobody would hear of it before ten seconds.
-        assert!(since.elapsed().as_secs() < 7, "{direction:?}: {:?}", since.elapsed());
         let known = ["fetch", "127.0.0.1", "-p", &port, "-n", "10kB", "--fingerprint", &fingerprint];
         assert_eq!(run(&known).0, Some(0));
         drop(server);
