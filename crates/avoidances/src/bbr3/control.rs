@@ -1,6 +1,6 @@
 //! What the transport tells BBR and asks of it.
 
-use flowstart_control::{Repair, Ack, Acked, ExitReason, NewMss, Sent, Signal, Window};
+use flowstart_control::{Ack, Acked, ExitReason, NewMss, Repair, Sent, Signal, Window};
 use flowstart_units::{Rate, Span, Time};
 
 use super::model::Bounds;
