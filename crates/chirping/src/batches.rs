@@ -235,13 +235,10 @@ impl Batches {
 
 #[cfg(test)]
 mod tests {
+    use super::super::AdaptiveChirpingConfig;
     use super::super::geometry::{Geometry, RATIO_ONE};
     use super::*;
     use proptest::prelude::*;
-
-    const CLOCK: ClockConfig = ClockConfig { exactness: 0.05, alone: 2, together: 3 };
-    const RULE: ReadingRule =
-        ReadingRule { min_points: 4, contrast: 1, crowded: 0.6, level: 3, level_share: 1.0 / 32.0 };
 
     /// Points of packets that left `gap` ns apart and whose ACKs arrived at these times in ns.
     fn points(gap: u64, arrivals: &[u64]) -> Vec<Point> {
@@ -341,11 +338,11 @@ mod tests {
                 Point { gaps, packets, delay }
             })
         };
-        assert_eq!(tick(&ticks([1, 1, 2, 2, 4]), CLOCK), Some(2_000_000));
+        assert_eq!(tick(&ticks([1, 1, 2, 2, 4]), ClockConfig::default()), Some(2_000_000));
         // As many in each could be the spacing of the path.
-        assert_eq!(tick(&ticks([2, 2, 2, 2, 2]), CLOCK), None);
+        assert_eq!(tick(&ticks([2, 2, 2, 2, 2]), ClockConfig::default()), None);
         for service in [10_000, 210_000, 2_400_000] {
-            assert_eq!(tick(&queued(service), CLOCK), None, "{service}");
+            assert_eq!(tick(&queued(service), ClockConfig::default()), None, "{service}");
         }
     }
 
@@ -368,8 +365,9 @@ mod tests {
             points
         };
         let tick = |chirps: &[Vec<Point>]| {
-            let mut batches = Batches::new(CLOCK);
-            chirps.iter().for_each(|points| batches.tell_spacing(points, RULE));
+            let mut batches = Batches::new(ClockConfig::default());
+            let rule = AdaptiveChirpingConfig::default().reading();
+            chirps.iter().for_each(|points| batches.tell_spacing(points, rule));
             batches.tick
         };
         let both = |forth, back| tick(&[chirp(250_000, 1, forth, back), chirp(125_000, 2, forth, back)]);
@@ -416,7 +414,7 @@ mod tests {
             prop_assert_eq!(sum(&points), sum(&joined));
             prop_assert_eq!(points.last().map(|point| point.delay), joined.last().map(|point| point.delay));
             // Whatever they say, they do not panic.
-            let _ = tick(&points, CLOCK);
+            let _ = tick(&points, ClockConfig::default());
             prop_assert!(hidden(&points, &joined) >= 0.0);
         }
     }

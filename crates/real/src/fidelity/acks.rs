@@ -62,8 +62,7 @@ pub(super) fn late_acks(given: &[Given], hosts: Hosts) -> Seen {
     let (mut list, mut fastest) = (Vec::new(), None::<Span>);
     for ack in given {
         let Some(tcp) = ack.tcp.filter(|tcp| ack.host == hosts.sender && is_ack(tcp)) else { continue };
-        let (left, there) = (ack.due.since(Time::ZERO + hosts.back), ack.at.since(Time::ZERO + hosts.back));
-        let [left, there] = [left, there].map(|span| Time::ZERO + span);
+        let [left, there] = [ack.due, ack.at].map(|at| at - hosts.back);
         while let Some((tcp, packet)) = next.filter(|(_, packet)| packet.at <= left + CLOCKS) {
             let end = tcp.sequence.wrapping_add(tcp.payload + u32::from(tcp.flags & SYN > 0));
             if highest.is_some_and(|highest| (tcp.sequence.wrapping_sub(highest) as i32) < 0) {

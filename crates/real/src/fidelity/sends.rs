@@ -45,7 +45,7 @@ pub(super) fn late_sends(sent: &[(Time, u32)], samples: &[Sample]) -> Vec<(Time,
         let room = before.unacked.saturating_add(ROOM) < before.cwnd;
         let late = due.filter(|_| room).and_then(|due| left.checked_since(due)).unwrap_or(Span::ZERO);
         if room && due.is_some() {
-            list.push((Time::ZERO + left.since(Time::ZERO + late), late));
+            list.push((left - late, late));
         }
         due = Some(left + gap - late.min(gap / 2));
     }

@@ -4,7 +4,7 @@
 use flowstart_emulator::traffic::{Sample, TcpInfo};
 use flowstart_emulator::{Given, Tcp};
 use flowstart_network::packet::Body;
-use flowstart_network::{JitterConfig, LateArrivals, Packet};
+use flowstart_network::{Jitter, JitterConfig, LateArrivals, Packet};
 use flowstart_simulator::{FlowId, Observer, Simulation};
 use flowstart_transport::Sender;
 use flowstart_units::{Span, Time};
@@ -57,11 +57,11 @@ impl Observer for Notes {
 
 /// Timers that are late by up to so many us, another for each tenth of a millisecond.
 fn late_timers(most_us: u64, seed: u64) -> LateArrivals {
-    let mut drawn = seed;
+    let config = JitterConfig { spread: Span::from_micros(most_us), reorder: true };
+    let mut jitter = Jitter::new(&config, seed);
     let row = (0..200_000).map(|place| {
-        // Knuth's MMIX generator.
-        drawn = drawn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (Time::ZERO + Span::from_micros(place * 100), Span::from_nanos((drawn >> 33) % (most_us * 1_000)))
+        let due = Time::ZERO + Span::from_micros(place * 100);
+        (due, jitter.delay(due).since(due))
     });
     LateArrivals::new(row.collect())
 }
