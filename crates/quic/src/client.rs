@@ -3,6 +3,7 @@
 
 use std::net::SocketAddr;
 
+use attempts::Attempts;
 use flowstart_congestion::ControllerConfig;
 use flowstart_units::{Span, Time};
 use noq_proto::{ConnectionError, Dir, StreamId};
@@ -23,6 +24,7 @@ use crate::tap::Tap;
 use crate::tls::{self, Fingerprint};
 use crate::udp::plain;
 
+mod attempts;
 #[cfg(test)]
 mod tests;
 
@@ -87,6 +89,7 @@ pub struct Client {
     to: SocketAddr,
     began: Time,
     heard: bool,
+    attempts: Attempts,
     accepted: bool,
     sending: Option<Sending>,
     receiving: Option<Receiving>,
@@ -119,19 +122,12 @@ impl Client {
         ends: (ControllerConfig, Sink),
     ) -> Result<Self, Failed> {
         let to = plain(to);
-        let failed = |error: &dyn std::fmt::Display| Failed(format!("cannot connect to {to}: {error}"));
+        let mut attempts = Attempts::new(clock, limits, to, pinned);
         let (mut endpoints, mut taps) = (Vec::new(), Vec::new());
-        for number in 0..usize::from(request.connections.clamp(1, 2)) {
-            let mut limits = limits.clone();
-            if let Some(seed) = &mut limits.seed {
-                seed[0] ^= number as u8 + 1;
-            }
-            let mut endpoint = Endpoint::new(clock, &limits, None).map_err(|error| failed(&error))?;
-            let tap = limits.departures.then(Tap::default);
-            let config = tls::client(pinned, tap.as_ref()).map_err(|error| failed(&error))?;
-            taps.extend(tap);
-            endpoint.connect(now, config, to).map_err(|error| failed(&error))?;
+        for _ in 0..request.connections.clamp(1, 2) {
+            let (endpoint, tap) = attempts.first(now)?;
             endpoints.push(endpoint);
+            taps.extend(tap);
         }
         let (config, sink) = ends;
         let (mut sending, mut receiving) = (None, None);
@@ -151,6 +147,7 @@ impl Client {
             to,
             began: now,
             heard: false,
+            attempts,
             accepted: false,
             sending,
             receiving,
@@ -364,6 +361,34 @@ impl Client {
         connection.write(stream, &message.encode());
     }
 
+    /// Connections whose handshake got stuck begin it anew.
+    fn try_anew(&mut self, now: Time) {
+        while let Some(stuck) = self.attempts.stuck(now).filter(|_| self.heard && self.ended.is_none()) {
+            let spoke = self.lines[stuck].control.is_some();
+            let ready = self.endpoints[stuck].connection(0).is_some_and(|connection| connection.is_ready());
+            if ready || (spoke && self.lines.iter().any(|line| line.begun)) {
+                self.attempts.leave(stuck);
+                continue;
+            }
+            let mut again = stuck..stuck + 1;
+            if spoke {
+                // The server may have heard what was wanted, and have begun a session.
+                self.request.session = self.request.session.wrapping_add(1);
+                again = 0..self.lines.len();
+            }
+            for number in again {
+                match self.attempts.next(now, number) {
+                    Ok((endpoint, tap)) => {
+                        self.endpoints[number] = endpoint;
+                        self.lines[number] = Line::default();
+                        self.taps.iter_mut().skip(number).zip(tap).for_each(|(old, new)| *old = new);
+                    }
+                    Err(failed) => self.end(now, Err(failed)),
+                }
+            }
+        }
+    }
+
     fn read(&mut self, now: Time, number: usize) {
         let Some(connection) = self.endpoints[number].connection(0) else { return };
         let line = &mut self.lines[number];
@@ -466,6 +491,7 @@ impl Node for Client {
 
     fn handle(&mut self, now: Time, socket: usize, arrival: &Arrival, data: &[u8]) {
         self.heard = true;
+        self.attempts.heard(now, socket, data);
         if let Some(endpoint) = self.endpoints.get_mut(socket) {
             endpoint.handle(now, arrival, data, &mut |_| false);
         }
@@ -520,6 +546,7 @@ impl Node for Client {
             let failed = Failed(unreachable(self.to));
             self.end(now, Err(failed));
         }
+        self.try_anew(now);
         self.listen(now);
     }
 
@@ -527,6 +554,8 @@ impl Node for Client {
         let mut deadline = self.endpoints.iter().map(Endpoint::deadline).min().unwrap_or(Time::NEVER);
         if !self.heard {
             deadline = deadline.min(self.began + SILENCE);
+        } else if self.ended.is_none() {
+            deadline = deadline.min(self.attempts.deadline());
         }
         deadline.min(self.sending.as_ref().map_or(Time::NEVER, Sending::deadline))
     }

@@ -62,6 +62,51 @@ fn clients_of_a_server_that_was_started_anew_hear_of_it_in_little_more_than_a_se
     }
 }
 
+/// ... also of a server that is killed before the handshake is over: whatever it had said by then,
+/// they begin anew with the next, or hear that it knows nothing of them.
+#[test]
+fn clients_in_a_handshake_begin_anew() {
+    for (direction, contestant) in [Direction::Down, Direction::Up].into_iter().flat_map(|way| [(way, ONE), (way, TWO)])
+    {
+        let (mut completed, mut reset) = (0, 0);
+        // It takes 60 ms: three round trips, one of them to show an address.
+        for killed in 0..80 {
+            let link = Link { rate: Rate::from_mbps(5), ..Link::default() };
+            let mut world = world(&link, request(direction, 100_000, contestant), None, Service::default());
+            world.run_until(Time::ZERO + Span::from_millis(killed));
+            let identity = copy(&world.identity);
+            world.restart(&identity, &Limits::default());
+            while !world.client.is_over(world.now) {
+                world.step(Time::NEVER);
+            }
+            let after = world.now.since(Time::ZERO);
+            match world.client.outcome() {
+                Ok(transferred) => {
+                    assert!(transferred.received.intact && transferred.received.bytes == 100_000, "{killed}");
+                    completed += 1;
+                }
+                Err(failed) if failed.to_string().contains("reset the connection") => reset += 1,
+                Err(failed) => panic!("{direction:?} {contestant:?} {killed}: {failed} after {after}"),
+            }
+            assert!(after < Span::from_secs(5), "{direction:?} {contestant:?} {killed}: {after}");
+        }
+        assert!(completed > 20 && reset > 5, "{direction:?} {contestant:?}: {completed} and {reset}");
+    }
+}
+
+#[test]
+fn a_server_that_asks_for_an_address_and_falls_silent_is_given_up() {
+    for contestant in [ONE, TWO] {
+        let mut world =
+            world(&Link::default(), request(Direction::Down, 100_000, contestant), None, Service::default());
+        world.run_until(Time::ZERO + Span::from_millis(25));
+        world.cut(true);
+        let (after, said) = ends(world);
+        assert!(said.contains("no connection comes about"), "{contestant:?}: {said}");
+        assert!(after > Span::from_secs(14) && after < Span::from_secs(16), "{contestant:?}: {after}");
+    }
+}
+
 /// Not even a server of the same identity at another place: whoever sends it a client's packet
 /// would get the word that ends the connection (RFC 9000 section 21.11).
 #[test]

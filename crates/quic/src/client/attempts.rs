@@ -1,0 +1,110 @@
+//! Attempts to connect: one whose handshake goes no further is given up for another.
+//!
+//! A client follows one Retry of its server and no other (RFC 9000 section 17.2.5.2). If the server
+//! is started anew after that, it knows neither the client nor what its token is worth, and answers
+//! each packet with another Retry; the stack would go on asking for a minute. Before the handshake
+//! is over no stateless reset helps either: the client knows no token.
+
+use flowstart_units::Time;
+
+use super::{Failed, SILENCE};
+use crate::clock::Clock;
+use crate::endpoint::{Endpoint, Limits};
+use crate::tap::Tap;
+use crate::tls::{self, Fingerprint};
+
+/// Attempts of one connection. Each ends after [`SILENCE`] without anything new.
+const MOST: u8 = 5;
+
+/// How each connection is made.
+#[derive(Debug)]
+pub(super) struct Attempts {
+    clock: Clock,
+    limits: Limits,
+    to: std::net::SocketAddr,
+    pinned: Option<Fingerprint>,
+    /// The newest attempt of each connection.
+    newest: Vec<Attempt>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Attempt {
+    /// Those before it.
+    before: u8,
+    /// When it began, or something new arrived.
+    since: Time,
+    /// A Retry has arrived.
+    asked: bool,
+    /// It has succeeded, or cannot be followed by another.
+    over: bool,
+}
+
+impl Attempt {
+    fn new(now: Time) -> Self {
+        Self { before: 0, since: now, asked: false, over: false }
+    }
+}
+
+impl Attempts {
+    pub(super) fn new(clock: Clock, limits: &Limits, to: std::net::SocketAddr, pinned: Option<Fingerprint>) -> Self {
+        Self { clock, limits: limits.clone(), to, pinned, newest: Vec::new() }
+    }
+
+    /// Another connection, and the look into its packets if there is one.
+    pub(super) fn first(&mut self, now: Time) -> Result<(Endpoint, Option<Tap>), Failed> {
+        self.newest.push(Attempt::new(now));
+        self.connect(now, self.newest.len() - 1)
+    }
+
+    fn connect(&self, now: Time, number: usize) -> Result<(Endpoint, Option<Tap>), Failed> {
+        let failed = |error: &dyn std::fmt::Display| Failed(format!("cannot connect to {}: {error}", self.to));
+        let mut limits = self.limits.clone();
+        if let Some(seed) = &mut limits.seed {
+            seed[0] ^= number as u8 + 1;
+            seed[1] ^= self.newest[number].before;
+        }
+        let mut endpoint = Endpoint::new(self.clock, &limits, None).map_err(|error| failed(&error))?;
+        let tap = limits.departures.then(Tap::default);
+        let config = tls::client(self.pinned, tap.as_ref()).map_err(|error| failed(&error))?;
+        endpoint.connect(now, config, self.to).map_err(|error| failed(&error))?;
+        Ok((endpoint, tap))
+    }
+
+    /// A datagram of a connection is there to be read.
+    pub(super) fn heard(&mut self, now: Time, number: usize, data: &[u8]) {
+        let Some(attempt) = self.newest.get_mut(number) else { return };
+        // A long header, and the type of a Retry (RFC 9000 section 17.2.5).
+        let retry = data.first().is_some_and(|byte| byte & 0xb0 == 0xb0);
+        if !retry || !std::mem::replace(&mut attempt.asked, true) {
+            attempt.since = now;
+        }
+    }
+
+    /// No other attempt is wanted of a connection.
+    pub(super) fn leave(&mut self, number: usize) {
+        self.newest[number].over = true;
+    }
+
+    /// When the next attempt is over, if nothing new arrives before.
+    pub(super) fn deadline(&self) -> Time {
+        let trying = self.newest.iter().filter(|attempt| !attempt.over);
+        trying.map(|attempt| attempt.since + SILENCE).min().unwrap_or(Time::NEVER)
+    }
+
+    /// A connection whose attempt got stuck.
+    pub(super) fn stuck(&self, now: Time) -> Option<usize> {
+        self.newest.iter().position(|attempt| !attempt.over && attempt.since + SILENCE <= now)
+    }
+
+    /// Tries a connection anew.
+    pub(super) fn next(&mut self, now: Time, number: usize) -> Result<(Endpoint, Option<Tap>), Failed> {
+        let before = self.newest[number].before + 1;
+        if before == MOST {
+            let (to, seconds) = (self.to, SILENCE.as_secs_f64());
+            let each = format!("{MOST} attempts got stuck, each for {seconds} s");
+            return Err(Failed(format!("{to} answers, but no connection comes about: {each}")));
+        }
+        self.newest[number] = Attempt { before, ..Attempt::new(now) };
+        self.connect(now, number)
+    }
+}
