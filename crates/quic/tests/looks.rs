@@ -200,8 +200,8 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// The table of `docs/quic.md`: `FLOWSTART_LOOKS=SEED cargo test -p flowstart-quic --test looks --
-/// --ignored --nocapture`.
+/// The table of `docs/quic-measured.md`: `FLOWSTART_LOOKS=SEED cargo test -p flowstart-quic --test
+/// looks -- --ignored --nocapture`.
 #[test]
 #[ignore = "a table of many looks, for the page"]
 fn table_of_looks_at_paths_drawn_at_random() {
