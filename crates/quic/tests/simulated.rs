@@ -235,8 +235,8 @@ fn compare(queues: &[Queue]) -> Vec<(String, Seen, Seen, Vec<String>)> {
     all
 }
 
-/// The paths on which something differs by more than it may; docs/quic-measured.md says how much and
-/// why.
+/// The paths on which something differs by more than it may; docs/quic-measured.md says how much
+/// and why.
 const KNOWN: [&str; 10] = [
     "hystart 5 Mbit/s 10 ms DropTail(0.5)",
     "hystart 5 Mbit/s 40 ms DropTail(1.0)",
