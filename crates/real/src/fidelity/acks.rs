@@ -1,6 +1,6 @@
 //! How late ACKs were in a run of the kernel, ACK by ACK, for the simulated path.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use flowstart_emulator::{Given, HostId, Tcp};
 use flowstart_units::{Span, Time};
@@ -50,6 +50,10 @@ struct Data {
 /// Which data called for an ACK: the packet whose end it acknowledges for the first time; if it
 /// acknowledges none's, or if something was sent again since, the last one before it. ACKs that a
 /// timer sent are left out.
+///
+/// A receiver that is held up merges what waits, and acknowledges all of it at once (GRO). Each
+/// second packet of that would have called for an ACK of its own, which was as late as the one that
+/// came.
 pub(super) fn late_acks(given: &[Given], hosts: Hosts) -> Seen {
     let mut data = given.iter().filter_map(|given| match given.tcp {
         Some(tcp) if given.host == hosts.receiver && (tcp.payload > 0 || tcp.flags & SYN > 0) => {
@@ -59,6 +63,8 @@ pub(super) fn late_acks(given: &[Given], hosts: Hosts) -> Seen {
     });
     let (mut next, mut last) = (data.next(), None);
     let (mut ends, mut highest) = (HashMap::new(), None::<u32>);
+    // What arrived in order and is not acknowledged.
+    let mut waiting = VecDeque::new();
     let (mut list, mut fastest) = (Vec::new(), None::<Span>);
     for ack in given {
         let Some(tcp) = ack.tcp.filter(|tcp| ack.host == hosts.sender && is_ack(tcp)) else { continue };
@@ -72,16 +78,24 @@ pub(super) fn late_acks(given: &[Given], hosts: Hosts) -> Seen {
                 highest = Some(end);
             }
             ends.insert(end, packet);
+            waiting.push_back((end, packet));
             last = Some(packet);
             next = data.next();
         }
         let exact = ends.remove(&tcp.acknowledgement);
+        let reached = |end: u32| (tcp.acknowledgement.wrapping_sub(end) as i32) >= 0;
+        let all = waiting.iter().take_while(|(end, _)| reached(*end)).count();
+        let merged: Vec<Data> = waiting.drain(..all).map(|(_, packet)| packet).collect();
         let Some(called) = exact.or(last).filter(|called| left.since(called.at) < DELAYED) else { continue };
         let mut took = there.since(called.due);
         if tcp.flags & SYN > 0 {
             took = hosts.handshake.unwrap_or(took);
         } else if exact.is_some() {
             fastest = Some(fastest.map_or(took, |fastest| fastest.min(took)));
+        }
+        if exact.is_some() {
+            let seconds = merged.iter().skip(1).step_by(2).filter(|packet| packet.due < called.due);
+            list.extend(seconds.map(|packet| (packet.due, there.since(packet.due))));
         }
         list.push((called.due, took));
     }
@@ -147,6 +161,22 @@ mod tests {
             ack(4_000, 3_209, 3),
         ];
         assert_eq!(late(&list), [(1_000, 0), (2_000, 55 - 12), (3_100, 112 - 12)]);
+    }
+
+    #[test]
+    fn a_receiver_that_is_held_up_and_merges_what_waited_is_late_for_all_of_it() {
+        let sequences = [1_000, 2_000, 3_000, 4_000, 5_000];
+        let waited = sequences.map(|sequence| data(sequence, 1_000 + u64::from(sequence), 1_000 + u64::from(sequence)));
+        let first = [data(0, 1_000, 1_000), ack(1_000, 1_010, 0)];
+        // One ACK for five packets, of which the second and the fourth would have called for others.
+        let list = [&first[..], &waited, &[ack(6_000, 6_510, 0)]].concat();
+        assert_eq!(late(&list), [(1_000, 0), (3_000, 3_500), (5_000, 1_500), (6_000, 500)]);
+        // For four: the last has its own.
+        let list = [&first[..], &waited[..4], &[ack(5_000, 6_510, 0)]].concat();
+        assert_eq!(late(&list), [(1_000, 0), (3_000, 3_500), (5_000, 1_500)]);
+        // Behind one that was lost none is merged: each was acknowledged, and now it is there.
+        let list = [&first[..], &waited[1..], &[data(1_000, 7_000, 7_000), ack(6_000, 7_010, 0)]].concat();
+        assert_eq!(late(&list), [(1_000, 0), (7_000, 0)]);
     }
 
     #[test]

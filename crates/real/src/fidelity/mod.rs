@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use flowstart_emulator::{Fidelity, FidelityLimit};
 use flowstart_parallel::Cancel;
 use flowstart_race::RaceError;
+use flowstart_scenario::Compiled;
 use flowstart_simulator::{Outcome, Simulation};
 use flowstart_units::{Rate, Span, Time};
 
@@ -249,17 +250,26 @@ pub fn simulated(case: &Case, disturbances: &[Disturbance]) -> Result<Vec<Values
     Ok(all)
 }
 
-/// A run of the simulator, and its smallest round-trip time.
-fn simulate(case: &Case, run: u64, disturbance: &Disturbance) -> Result<(Values, Option<Span>), Error> {
+/// The path of a run, with what hosts and emulator added in it.
+fn disturbed(case: &Case, run: u64, disturbance: &Disturbance) -> Result<Compiled, Error> {
     let mut compiled = case.longer(disturbance.excess_us)?.simulation(run)?;
     let waits = [(FORWARD, &disturbance.receiver), (BACK, &disturbance.sender)];
     for (link, waits) in waits {
         compiled.simulation.links[link].standstills = waits.standstills();
     }
-    compiled.simulation.links[BACK].late = disturbance.acks.arrivals();
+    // They are of ACKs by when their data was due at the receiver. What a link's packets are late by
+    // counts from when they are due at the end of their way.
+    let back = compiled.simulation.flows[0].return_delay;
+    compiled.simulation.links[BACK].late = disturbance.acks.arrivals(back);
+    Ok(compiled)
+}
+
+/// A run of the simulator, and its smallest round-trip time.
+fn simulate(case: &Case, run: u64, disturbance: &Disturbance) -> Result<(Values, Option<Span>), Error> {
+    let compiled = disturbed(case, run, disturbance)?;
     let simulation =
         Simulation::new(&compiled.simulation, watch(case)).map_err(|error| RaceError::new(error.to_string()))?;
-    let simulation = simulation.with_late_timers(0, disturbance.timers.arrivals());
+    let simulation = simulation.with_late_timers(0, disturbance.timers.arrivals(Span::ZERO));
     let (outcome, watch) = simulation.run();
     Ok((watch.values(&outcome, rtt(case)), min_rtt(&outcome)))
 }

@@ -46,10 +46,11 @@ impl Lateness {
         self.0.is_empty()
     }
 
-    /// For a simulation: those of 10 ms evenly over them, and nothing late where there was none.
+    /// For a simulation: those of 10 ms evenly over them, and nothing late where there was none. They
+    /// count from when each was due, or so much later.
     #[must_use]
-    pub fn arrivals(&self) -> LateArrivals {
-        let us = |us: u64| Time::ZERO + Span::from_micros(us);
+    pub fn arrivals(&self, later: Span) -> LateArrivals {
+        let us = |us: u64| Time::ZERO + later + Span::from_micros(us);
         let row = self.0.iter().enumerate().flat_map(|(number, slot)| {
             let count = slot.len() as u64;
             let from = number as u64 * SLOT_US;
@@ -150,10 +151,14 @@ mod tests {
             (Ok(Lateness::default()), true, false)
         );
         // The four of the first 10 ms lie at 1.25, 3.75, 6.25 and 8.75 ms.
-        let there = acks.arrivals();
+        let there = acks.arrivals(Span::ZERO);
         let late = [1_249, 1_250, 3_750, 7_000, 8_750, 19_000, 22_499, 22_500, 30_000];
         let late = late.map(|due| there.after(at(due)).since(at(due)).as_micros());
         assert_eq!(late, [0, 0, 4, 122, 124, 0, 0, 62, 1_500]);
+        // Or an hour later.
+        let there = acks.arrivals(Span::from_secs(3_600));
+        let hour = |us: u64| at(3_600_000_000 + us);
+        assert_eq!(there.after(hour(7_000)), hour(7_122));
         for wrong in ["+", "(", "(5", "5)", "(x)", "(-5)", "--", "0-", "é", "(99999999999999)"] {
             assert!(wrong.parse::<Lateness>().unwrap_err().contains(wrong), "{wrong}");
         }
