@@ -6,7 +6,6 @@ use std::net::SocketAddr;
 use attempts::Attempts;
 use flowstart_congestion::ControllerConfig;
 use flowstart_units::{Span, Time};
-use noq_proto::{ConnectionError, Dir, StreamId};
 
 use crate::clock::Clock;
 use crate::connection::{Connection, Happening};
@@ -20,6 +19,7 @@ use crate::message::{
 };
 use crate::node::Node;
 use crate::sending::Sending;
+use crate::stack::{ConnectionError, Dir, StreamId};
 use crate::tap::Tap;
 use crate::tls::{self, Fingerprint};
 use crate::udp::plain;
@@ -315,17 +315,16 @@ impl Client {
     fn lost(&self, reason: &ConnectionError) -> Failed {
         let to = self.to;
         Failed(match reason {
-            ConnectionError::ConnectionClosed(close) if close.to_string().contains("refused") => {
+            ConnectionError::ConnectionClosed(words) if words.contains("refused") => {
                 format!("{to} refuses the connection: it has as many as it takes")
             }
-            ConnectionError::TransportError(error) if error.to_string().contains(tls::WRONG_FINGERPRINT) => {
-                let text = error.to_string();
+            ConnectionError::TransportError(text) if text.contains(tls::WRONG_FINGERPRINT) => {
                 let seen = text.rsplit(' ').next().unwrap_or_default().trim_end_matches(['"', ')']).to_owned();
                 format!("{to} is not the server expected: the fingerprint of its certificate is {seen}")
             }
             // It knows all other words of a request.
-            ConnectionError::ApplicationClosed(close)
-                if u64::from(close.error_code) == u64::from(NOT_UNDERSTOOD)
+            ConnectionError::ApplicationClosed { code, .. }
+                if *code == u64::from(NOT_UNDERSTOOD)
                     && !self.accepted
                     && self.request.paced.is_some_and(|paced| paced.tell) =>
             {
@@ -333,8 +332,8 @@ impl Client {
                     "{to} cannot tell when it reads what is sent to it: `flowstart serve` there is of an older version"
                 )
             }
-            ConnectionError::ApplicationClosed(close) if u64::from(close.error_code) == u64::from(UNWANTED) => {
-                format!("{to} refuses: {}", String::from_utf8_lossy(&close.reason))
+            ConnectionError::ApplicationClosed { code, reason } if *code == u64::from(UNWANTED) => {
+                format!("{to} refuses: {}", String::from_utf8_lossy(reason))
             }
             ConnectionError::Reset => {
                 format!("{to} has reset the connection: `flowstart serve` there was started anew, or gave it up")

@@ -1,22 +1,18 @@
 //! One connection of the stack, driven so that every packet leaves at a time of its own.
 
 use std::net::SocketAddr;
-use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use bytes::Bytes;
 use flowstart_congestion::{Controller, Departure};
 use flowstart_units::{Span, Time};
-use noq_proto::{
-    ConnectionError, ConnectionEvent, ConnectionHandle, Dir, EndpointEvent, Event, FourTuple, PathId, StreamEvent,
-    StreamId, Transmit, VarInt,
-};
 
 use crate::clock::Clock;
 use crate::gate::{Gate, Gates, Told};
 use crate::ledger::Ledger;
 use crate::moving::{Credit, Unproven};
 use crate::qlog::{Log, Qlog};
+use crate::stack::{self, ConnectionError, Dir, Event, ForConnection, ForEndpoint, StreamId, Transmit, place};
 use crate::waits;
 
 mod moves;
@@ -52,8 +48,9 @@ pub enum Happening {
 /// A connection with its gate, and once data is to be sent, its ledger.
 #[derive(Debug)]
 pub struct Connection {
-    inner: noq_proto::Connection,
-    handle: ConnectionHandle,
+    inner: Box<dyn stack::Connection>,
+    /// The endpoint's number for it.
+    number: usize,
     clock: Clock,
     gate: Gate,
     ledger: Option<Ledger>,
@@ -101,23 +98,22 @@ enum Quickest {
 
 impl Connection {
     pub(crate) fn new(
-        inner: noq_proto::Connection,
-        handle: ConnectionHandle,
+        inner: Box<dyn stack::Connection>,
+        number: usize,
         clock: Clock,
         gate: Gate,
         server: bool,
         log: Option<(Qlog, bool)>,
     ) -> Self {
         gate.set(true);
-        let path = inner.network_path(PathId::ZERO);
         Self {
             server,
-            remote: path.map_or(SocketAddr::from(([0; 4], 0)), |path| path.remote()),
+            remote: inner.remote().unwrap_or(SocketAddr::from(([0; 4], 0))),
             unproven: None,
             credit: Credit::default(),
             renewal: false,
             inner,
-            handle,
+            number,
             clock,
             gate,
             ledger: None,
@@ -155,10 +151,10 @@ impl Connection {
     pub fn begin(&mut self, now: Time, controller: Controller, title: &str) {
         self.gate.take(&mut self.notes);
         self.notes.clear();
-        let mtu = u32::from(self.inner.current_mtu());
+        let mtu = u32::from(self.inner.mtu());
         let mut ledger = Ledger::new(controller, mtu, self.handshake_rtt());
         if let Some((qlog, server)) = self.log.take() {
-            ledger.keep(now, Log::create(qlog, now, self.handle.0, server, title));
+            ledger.keep(now, Log::create(qlog, now, self.number, server, title));
         }
         self.ledger = Some(ledger);
         self.gate.newest();
@@ -168,7 +164,7 @@ impl Connection {
     /// The stack's RTT, which is the handshake's as long as nothing else was sent.
     #[must_use]
     pub fn handshake_rtt(&self) -> Span {
-        let rtt = self.inner.rtt(PathId::ZERO).unwrap_or_default();
+        let rtt = self.smoothed();
         Span::from_nanos(u64::try_from(rtt.as_nanos()).unwrap_or(u64::MAX))
     }
 
@@ -204,7 +200,7 @@ impl Connection {
     /// The fingerprint of the certificate that the other end showed, if it did.
     #[must_use]
     pub fn peer_certificate(&self) -> Option<Vec<u8>> {
-        let identity = self.inner.crypto_session().peer_identity()?;
+        let identity = self.inner.peer_identity()?;
         let chain = identity.downcast::<Vec<rustls::pki_types::CertificateDer<'static>>>().ok()?;
         chain.first().map(|certificate| certificate.to_vec())
     }
@@ -215,7 +211,7 @@ impl Connection {
     pub(crate) fn handle_datagram(
         &mut self,
         (arrived, counted): (Time, Time),
-        event: ConnectionEvent,
+        event: ForConnection,
         bytes: usize,
         gates: &Gates,
     ) {
@@ -242,7 +238,7 @@ impl Connection {
     }
 
     /// What the endpoint says to its connection.
-    pub(crate) fn handle_event(&mut self, now: Time, event: ConnectionEvent) {
+    pub(crate) fn handle_event(&mut self, now: Time, event: ForConnection) {
         self.inner.handle_event(event);
         self.listen(now);
     }
@@ -251,21 +247,21 @@ impl Connection {
     /// another than that.
     pub(crate) fn counts(&self, now: Time, from: SocketAddr) -> Option<Time> {
         let Quickest::Since(began) = self.quickest else { return None };
-        let ours = self.inner.network_path(PathId::ZERO).is_ok_and(|path| path == FourTuple::from_remote(from));
+        let ours = self.inner.remote() == Some(place(from));
         // Not where that would be long ago for the stack's other timers.
         (ours && now.since(began) < NOT_QUICK).then_some(began)
     }
 
     fn smoothed(&self) -> Duration {
-        self.inner.rtt(PathId::ZERO).unwrap_or_default()
+        self.inner.rtt()
     }
 
-    pub(crate) fn poll_endpoint_events(&mut self) -> Option<EndpointEvent> {
+    pub(crate) fn poll_endpoint_events(&mut self) -> Option<ForEndpoint> {
         self.inner.poll_endpoint_events()
     }
 
-    pub(crate) fn handle(&self) -> ConnectionHandle {
-        self.handle
+    pub(crate) fn number(&self) -> usize {
+        self.number
     }
 
     /// A time that [`deadline`](Self::deadline) named has come.
@@ -320,18 +316,18 @@ impl Connection {
     ///
     /// # Errors
     /// Why none leaves.
-    pub fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Result<Transmit, Idle> {
+    pub(crate) fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Result<Transmit, Idle> {
         let instant = self.clock.instant(now);
         self.wake = None;
         if self.ledger.is_none() {
             self.gate.set(true);
-            let transmit = self.inner.poll_transmit(instant, NonZeroUsize::MIN, buffer).ok_or(Idle::Exhausted)?;
+            let transmit = self.inner.poll_transmit(instant, buffer).ok_or(Idle::Exhausted)?;
             return self.leaves(now, transmit);
         }
         if std::mem::take(&mut self.asking) {
             self.waiting = false;
             self.gate.set(true);
-            let transmit = self.inner.poll_transmit(instant, NonZeroUsize::MIN, buffer);
+            let transmit = self.inner.poll_transmit(instant, buffer);
             self.gate.set(false);
             if let Some(transmit) = transmit {
                 return self.leaves(now, transmit);
@@ -339,7 +335,7 @@ impl Connection {
         }
         if !self.waiting {
             self.gate.set(false);
-            if let Some(transmit) = self.inner.poll_transmit(instant, NonZeroUsize::MIN, buffer) {
+            if let Some(transmit) = self.inner.poll_transmit(instant, buffer) {
                 return self.leaves(now, transmit);
             }
             if !self.gate.held_back() {
@@ -353,7 +349,7 @@ impl Connection {
         match ledger.departure(now, u64::MAX) {
             Departure::Now => {
                 self.gate.set(true);
-                let transmit = self.inner.poll_transmit(instant, NonZeroUsize::MIN, buffer);
+                let transmit = self.inner.poll_transmit(instant, buffer);
                 self.gate.set(false);
                 if let Some(transmit) = transmit {
                     self.planned[1] = planned;
@@ -399,17 +395,16 @@ impl Connection {
         while let Some(event) = self.inner.poll() {
             return Some(match event {
                 Event::Connected => Happening::Ready,
-                Event::HandshakeConfirmed => {
+                Event::Confirmed => {
                     self.ready = true;
                     continue;
                 }
-                Event::ConnectionLost { reason } => {
+                Event::Lost(reason) => {
                     self.told = true;
                     Happening::Lost(reason)
                 }
-                Event::Stream(StreamEvent::Opened { .. } | StreamEvent::Readable { .. }) => Happening::Readable,
-                Event::Stream(StreamEvent::Finished { id }) => Happening::Finished(id),
-                _ => continue,
+                Event::Readable => Happening::Readable,
+                Event::Finished(stream) => Happening::Finished(stream),
             });
         }
         None
@@ -417,14 +412,14 @@ impl Connection {
 
     /// Opens a stream; `None` if the other end allows no more now.
     pub fn open(&mut self, dir: Dir) -> Option<StreamId> {
-        let stream = self.inner.streams().open(dir)?;
+        let stream = self.inner.open(dir)?;
         self.prefer(stream);
         Some(stream)
     }
 
     /// A stream that the other end opened, if there is a new one.
     pub fn accept(&mut self, dir: Dir) -> Option<StreamId> {
-        let stream = self.inner.streams().accept(dir)?;
+        let stream = self.inner.accept(dir)?;
         self.prefer(stream);
         Some(stream)
     }
@@ -433,42 +428,26 @@ impl Connection {
     /// that is on its way: the stack goes on with a stream until it has all of it.
     fn prefer(&mut self, stream: StreamId) {
         if stream.dir() == Dir::Bi {
-            let _ = self.inner.send_stream(stream).set_priority(1);
+            self.inner.prefer(stream);
         }
     }
 
     /// Writes to a stream; how many bytes it took (0 if it takes none now, or no more).
     pub fn write(&mut self, stream: StreamId, data: &[u8]) -> usize {
         self.waiting = false;
-        self.inner.send_stream(stream).write(data).unwrap_or(0)
+        self.inner.write(stream, data)
     }
 
     /// Ends a stream.
     pub fn finish(&mut self, stream: StreamId) {
         self.waiting = false;
-        let _ = self.inner.send_stream(stream).finish();
+        self.inner.finish(stream);
     }
 
     /// Reads what has arrived of a stream, in order. True if the stream is over.
     pub fn read(&mut self, stream: StreamId, take: &mut dyn FnMut(Bytes)) -> bool {
-        let mut over = false;
-        let mut receive = self.inner.recv_stream(stream);
-        let Ok(mut chunks) = receive.read(true) else { return true };
-        loop {
-            match chunks.next(usize::MAX) {
-                Ok(Some(chunk)) => take(chunk.bytes),
-                Ok(None) => {
-                    over = true;
-                    break;
-                }
-                Err(noq_proto::ReadError::Blocked) => break,
-                Err(noq_proto::ReadError::Reset(_)) => {
-                    over = true;
-                    break;
-                }
-            }
-        }
-        if chunks.finalize().should_transmit() {
+        let (over, says) = self.inner.read(stream, take);
+        if says {
             self.waiting = false;
         }
         over
@@ -479,7 +458,7 @@ impl Connection {
         self.waiting = false;
         self.told = true;
         let reason = Bytes::copy_from_slice(reason.as_bytes());
-        self.inner.close(self.clock.instant(now), VarInt::from_u32(code), reason);
+        self.inner.close(self.clock.instant(now), code, reason);
     }
 }
 

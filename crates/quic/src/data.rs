@@ -9,9 +9,9 @@ use std::ops::Range;
 use flowstart_random::SplitMix64;
 use flowstart_transport::Joining;
 use flowstart_units::Time;
-use noq_proto::StreamId;
 
 use crate::connection::Connection;
+use crate::stack::StreamId;
 
 /// Bytes before every piece: its offset (eight) and its length (four).
 pub(crate) const PIECE_HEADER: usize = 12;
@@ -326,7 +326,7 @@ mod tests {
     }
 
     fn stream(number: u64) -> StreamId {
-        StreamId::new(noq_proto::Side::Client, noq_proto::Dir::Uni, number)
+        StreamId::from(4 * number + 2)
     }
 
     #[test]

@@ -4,27 +4,25 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::BytesMut;
 use flowstart_units::{Span, Time};
-use noq_proto::{
-    AckFrequencyConfig, ConnectError, ConnectionHandle, DatagramEvent, EcnCodepoint, EndpointConfig, FourTuple,
-    IdleTimeout, Incoming, Transmit, TransportConfig, VarInt,
-};
 
 use crate::clock::Clock;
 use crate::connection::{Connection, Idle};
 use crate::gate::Gates;
 use crate::look::LookConfig;
 use crate::qlog::Qlog;
-use crate::tls::Identity;
+use crate::stack::{self, EcnCodepoint, Handled, Made, Stack, Transmit};
+use crate::tls::{ClientHandshake, Identity};
 
 /// Signs of life that a silent connection gives in the time after which it would be over: two may
 /// be lost.
-const KEEP_ALIVES: u32 = 3;
+pub(crate) const KEEP_ALIVES: u32 = 3;
 
 /// What the stack may do, beyond what congestion control decides.
 #[derive(Clone, Debug)]
 pub struct Limits {
+    /// The stack; default `noq-proto`.
+    pub stack: Stack,
     /// UDP payload of a full packet in bytes, 1200 ..= 9000; default 1452, which fits 1500-byte
     /// links with IPv6 too. Where the path takes less the stack falls back to 1200.
     pub mtu: u16,
@@ -62,6 +60,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
+            stack: Stack::default(),
             mtu: 1452,
             connections: 64,
             receive_window: 32 << 20,
@@ -74,31 +73,6 @@ impl Default for Limits {
             departures: false,
             look: LookConfig::default(),
         }
-    }
-}
-
-impl Limits {
-    fn transport(&self, gates: &Arc<Gates>) -> TransportConfig {
-        let mut transport = TransportConfig::default();
-        let mut acks = AckFrequencyConfig::default();
-        // Every packet is acknowledged at once.
-        acks.ack_eliciting_threshold(VarInt::from_u32(0));
-        acks.reordering_threshold(VarInt::from_u32(1));
-        transport
-            .ack_frequency_config(Some(acks))
-            .congestion_controller_factory(Arc::clone(gates) as _)
-            .enable_segmentation_offload(false)
-            .initial_mtu(self.mtu.max(1200))
-            .stream_receive_window(VarInt::from_u32(self.receive_window))
-            .receive_window(VarInt::from_u32(self.receive_window))
-            .send_window(1 << 30)
-            // What is lost is sent again piece by piece, not a packet of each stream in turn.
-            .send_fairness(false)
-            .max_concurrent_bidi_streams(VarInt::from_u32(1))
-            .max_concurrent_uni_streams(VarInt::from_u32(256))
-            .datagram_receive_buffer_size(None)
-            .max_idle_timeout(IdleTimeout::try_from(self.idle).ok());
-        transport
     }
 }
 
@@ -126,14 +100,14 @@ pub struct Outgoing {
 
 impl Outgoing {
     fn new(transmit: &Transmit, connection: Option<usize>) -> Self {
-        Self { to: transmit.destination, ecn: transmit.ecn, connection }
+        Self { to: transmit.to, ecn: transmit.ecn, connection }
     }
 }
 
 /// An endpoint: the stack's, with driven connections.
 #[derive(Debug)]
 pub struct Endpoint {
-    inner: noq_proto::Endpoint,
+    inner: Box<dyn stack::Endpoint>,
     clock: Clock,
     gates: Arc<Gates>,
     limits: Limits,
@@ -151,22 +125,9 @@ impl Endpoint {
     /// If the identity does not fit the stack.
     pub fn new(clock: Clock, limits: &Limits, identity: Option<&Identity>) -> Result<Self, rustls::Error> {
         let gates = Arc::new(Gates::default());
-        let mut config = EndpointConfig::default();
-        config.rng_seed(limits.seed).min_reset_interval(limits.resets);
-        let server = match identity {
-            Some(identity) => {
-                identity.keys(&limits.place)?.hand_to(&mut config);
-                let mut server = identity.server()?;
-                server.transport_config(Arc::new(limits.transport(&gates)));
-                // To where whoever drives it admits clients, see `handle`.
-                server.migration(true);
-                Some(Arc::new(server))
-            }
-            None => None,
-        };
         Ok(Self {
-            server: server.is_some(),
-            inner: noq_proto::Endpoint::new(Arc::new(config), server, true),
+            server: identity.is_some(),
+            inner: stack::endpoint(limits, identity, &gates)?,
             clock,
             gates,
             limits: limits.clone(),
@@ -180,19 +141,9 @@ impl Endpoint {
     ///
     /// # Errors
     /// If the address or the name cannot be connected to.
-    pub fn connect(
-        &mut self,
-        now: Time,
-        mut client: noq_proto::ClientConfig,
-        to: SocketAddr,
-    ) -> Result<usize, ConnectError> {
-        let mut transport = self.limits.transport(&self.gates);
-        // Of two connections one may have nothing to say for long, and so may an application that
-        // is paced. One end is enough to keep both from being taken for dead.
-        transport.keep_alive_interval(Some(self.limits.idle / KEEP_ALIVES));
-        client.transport_config(Arc::new(transport));
-        let (handle, connection) = self.inner.connect(self.clock.instant(now), client, to, crate::tls::NAME)?;
-        let number = self.keep(handle, connection);
+    pub fn connect(&mut self, now: Time, handshake: ClientHandshake, to: SocketAddr) -> Result<usize, String> {
+        let made = self.inner.connect(self.clock.instant(now), handshake, to, &self.limits)?;
+        let number = self.keep(made);
         let asks = self.limits.asks;
         if let Some(connection) = self.connection(number) {
             connection.ask_after(asks);
@@ -200,14 +151,14 @@ impl Endpoint {
         Ok(number)
     }
 
-    fn keep(&mut self, handle: ConnectionHandle, connection: noq_proto::Connection) -> usize {
+    fn keep(&mut self, (number, connection): Made) -> usize {
         let log = self.limits.qlog.clone().map(|qlog| (qlog, self.server));
-        let connection = Connection::new(connection, handle, self.clock, self.gates.last().1, self.server, log);
-        if self.connections.len() <= handle.0 {
-            self.connections.resize_with(handle.0 + 1, || None);
+        let connection = Connection::new(connection, number, self.clock, self.gates.last().1, self.server, log);
+        if self.connections.len() <= number {
+            self.connections.resize_with(number + 1, || None);
         }
-        self.connections[handle.0] = Some(connection);
-        handle.0
+        self.connections[number] = Some(connection);
+        number
     }
 
     /// A connection by its number.
@@ -231,54 +182,50 @@ impl Endpoint {
         admit: &mut dyn FnMut(usize) -> bool,
     ) -> Option<usize> {
         let mut buffer = Vec::new();
-        let path = FourTuple::from_remote(arrival.from);
         // The stack counts from the arrival too, so its ACK says how long a packet waited here.
         let arrived = arrival.at.min(now);
         let mut connections = self.connections.iter().flatten();
         let counted = connections.find_map(|connection| connection.counts(now, arrival.from)).unwrap_or(arrived);
         let instant = self.clock.instant(counted);
-        let event = self.inner.handle(instant, path, arrival.ecn, BytesMut::from(data), &mut buffer)?;
-        match event {
-            DatagramEvent::ConnectionEvent(handle, event) => {
-                let connection = self.connections.get_mut(handle.0).and_then(Option::as_mut)?;
-                if connection.may_come_from(arrival.from, &mut || admit(handle.0)) {
+        match self.inner.handle(instant, arrival.from, arrival.ecn, data, &mut buffer)? {
+            Handled::For(number, event) => {
+                let connection = self.connections.get_mut(number).and_then(Option::as_mut)?;
+                if connection.may_come_from(arrival.from, &mut || admit(number)) {
                     connection.handle_datagram((arrived, counted), event, data.len(), &self.gates);
                 }
                 None
             }
-            DatagramEvent::NewConnection(incoming) => self.incoming(now, incoming),
-            DatagramEvent::Response(transmit) => {
-                buffer.truncate(transmit.size);
-                self.answers.push((Outgoing::new(&transmit, None), buffer));
+            Handled::New { proven } => self.incoming(now, proven),
+            Handled::Answer(transmit) => {
+                self.answer(Some(transmit), buffer);
                 None
             }
         }
     }
 
-    fn incoming(&mut self, now: Time, incoming: Incoming) -> Option<usize> {
-        let mut buffer = Vec::new();
-        if !self.server || self.inner.open_connections() >= self.limits.connections {
-            let transmit = self.inner.refuse(incoming, &mut buffer);
+    fn answer(&mut self, transmit: Option<Transmit>, mut buffer: Vec<u8>) {
+        if let Some(transmit) = transmit {
+            buffer.truncate(transmit.size);
             self.answers.push((Outgoing::new(&transmit, None), buffer));
-            return None;
         }
-        // Nothing is sent to an address that has not shown that it receives (RFC 9000 section
-        // 8.1.2), but for the datagram that asks it to.
-        if !incoming.remote_address_validated() && incoming.may_retry() {
-            if let Ok(transmit) = self.inner.retry(incoming, &mut buffer) {
-                self.answers.push((Outgoing::new(&transmit, None), buffer));
+    }
+
+    fn incoming(&mut self, now: Time, proven: bool) -> Option<usize> {
+        let mut buffer = Vec::new();
+        let transmit = if !self.server || self.inner.open_connections() >= self.limits.connections {
+            self.inner.refuse(&mut buffer)
+        } else if !proven {
+            // Nothing is sent to an address that has not shown that it receives (RFC 9000 section
+            // 8.1.2), but for the datagram that asks it to.
+            self.inner.retry(&mut buffer)
+        } else {
+            match self.inner.accept(self.clock.instant(now), &mut buffer) {
+                Ok(made) => return Some(self.keep(made)),
+                Err(transmit) => transmit,
             }
-            return None;
-        }
-        match self.inner.accept(incoming, self.clock.instant(now), &mut buffer, None) {
-            Ok((handle, connection)) => Some(self.keep(handle, connection)),
-            Err(error) => {
-                if let Some(transmit) = error.response {
-                    self.answers.push((Outgoing::new(&transmit, None), buffer));
-                }
-                None
-            }
-        }
+        };
+        self.answer(transmit, buffer);
+        None
     }
 
     /// The next datagram of the endpoint itself or of a connection. If it is of a connection, its
@@ -347,7 +294,7 @@ impl Endpoint {
         for slot in &mut self.connections {
             let Some(connection) = slot else { continue };
             while let Some(event) = connection.poll_endpoint_events() {
-                if let Some(event) = self.inner.handle_event(connection.handle(), event) {
+                if let Some(event) = self.inner.handle_event(connection.number(), event) {
                     connection.handle_event(now, event);
                 }
             }

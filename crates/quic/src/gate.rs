@@ -1,18 +1,14 @@
 //! The stack's side of congestion control: a window that is either open or shut, and a notebook.
 //!
-//! The stack (`noq-proto`) asks its controller for a window before every datagram and tells it of
-//! every packet sent, acknowledged and lost. This controller decides nothing. It answers
-//! "everything may leave" while the gate is open and "nothing" while it is shut, shuts the gate
-//! with every packet, and notes what it is told; the [`Connection`](crate::Connection) opens it at
-//! the moment one packet shall leave. Nothing that is not subject to congestion control (ACKs,
-//! probes after a timeout) is held back.
+//! A stack asks its controller for a window before every datagram and tells it of packets sent,
+//! acknowledged and lost. This controller decides nothing. It answers "everything may leave" while
+//! the gate is open and "nothing" while it is shut, shuts the gate with every packet, and notes
+//! what it is told; the [`Connection`](crate::Connection) opens it at the moment one packet shall
+//! leave. Nothing that is not subject to congestion control (ACKs, probes after a timeout) is held
+//! back. How the stacks speak to it is in `stack`.
 
-use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-
-use noq_proto::RttEstimator;
-use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 
 /// What the stack told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,83 +83,41 @@ impl Gate {
         self.state().newest.take()
     }
 
-    fn tell(&self, told: Told) {
-        self.state().told.push(told);
-    }
-}
-
-impl Controller for Gate {
-    fn on_packet_sent(&mut self, _now: Instant, bytes: u16, pn: u64) {
-        let mut state = self.state();
-        state.open = false;
-        state.told.push(Told::Sent { number: pn, bytes: u32::from(bytes) });
-    }
-
-    fn on_cwnd_limited(&mut self) {
-        self.state().blocked = true;
-    }
-
-    fn on_ack(&mut self, _now: Instant, sent: Instant, _bytes: u64, pn: u64, _limited: bool, rtt: &RttEstimator) {
-        let mut state = self.state();
-        if state.newest.is_none_or(|newest| pn > newest.number) {
-            state.newest = Some(Newest { number: pn, sent, least: rtt.min() });
-        }
-        state.told.push(Told::Acked { number: pn });
-    }
-
-    fn on_congestion_event(
-        &mut self,
-        _now: Instant,
-        _sent: Instant,
-        is_persistent_congestion: bool,
-        is_ecn: bool,
-        _lost_bytes: u64,
-        _largest_lost_pn: u64,
-    ) {
-        if is_ecn {
-            self.tell(Told::Marked);
-        } else if is_persistent_congestion {
-            self.tell(Told::Persistent);
-        }
-    }
-
-    fn on_packet_lost(&mut self, _lost_bytes: u16, pn: u64, _now: Instant) {
-        self.tell(Told::Lost { number: pn });
-    }
-
-    fn on_spurious_congestion_event(&mut self) {
-        self.tell(Told::Spurious);
-    }
-
-    fn on_mtu_update(&mut self, new_mtu: u16) {
-        self.tell(Told::Mtu(new_mtu));
-    }
-
-    fn window(&self) -> u64 {
-        // One byte: less than any packet, and not the zero that the stack calls nonsense.
+    /// The window in bytes: everything, or one byte, which is less than any packet and not the zero
+    /// that stacks call nonsense.
+    pub(crate) fn window(&self) -> u64 {
         if self.state().open { u64::MAX } else { 1 }
     }
 
-    fn metrics(&self) -> ControllerMetrics {
-        // The stack's own pacer steps aside for windows above 2^32 and without a rate.
-        let mut metrics = ControllerMetrics::default();
-        metrics.congestion_window = u64::MAX;
-        metrics
+    /// The stack has something to send, and the gate is shut.
+    pub(crate) fn blocked(&self) {
+        self.state().blocked = true;
     }
 
-    fn clone_box(&self) -> Box<dyn Controller> {
-        // The stack duplicates a controller for a path that differs in its port alone (RFC 9000
-        // section 9.4), and for nothing else.
-        self.tell(Told::Moved);
-        Box::new(self.clone())
+    /// The stack sends a packet, which shuts the gate.
+    pub(crate) fn shut(&self) {
+        self.state().open = false;
     }
 
-    fn initial_window(&self) -> u64 {
-        u64::MAX
+    /// The stack sends a packet that will be acknowledged.
+    pub(crate) fn sent(&self, number: u64, bytes: u32) {
+        let mut state = self.state();
+        state.open = false;
+        state.told.push(Told::Sent { number, bytes });
     }
 
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
+    /// A packet was acknowledged that the stack sent then, when the smallest RTT had been this.
+    pub(crate) fn acked(&self, number: u64, sent: Instant, least: Duration) {
+        let mut state = self.state();
+        if state.newest.is_none_or(|newest| number > newest.number) {
+            state.newest = Some(Newest { number, sent, least });
+        }
+        state.told.push(Told::Acked { number });
+    }
+
+    /// The stack says something else.
+    pub(crate) fn tell(&self, told: Told) {
+        self.state().told.push(told);
     }
 }
 
@@ -178,39 +132,12 @@ impl Gates {
     pub(crate) fn last(&self) -> (u64, Gate) {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
-}
 
-impl ControllerFactory for Gates {
-    fn build(self: Arc<Self>, _now: Instant, _current_mtu: u16) -> Box<dyn Controller> {
+    /// A new gate, which is the last one from now on.
+    pub(crate) fn make(&self) -> Gate {
         let gate = Gate::default();
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         *last = (last.0 + 1, gate.clone());
-        Box::new(gate)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_gate_lets_one_packet_pass_and_notes_it() {
-        let gate = Gate::default();
-        let mut stack: Box<dyn Controller> = Box::new(gate.clone());
-        assert_eq!(stack.window(), 1);
-        gate.set(true);
-        assert_eq!(stack.window(), u64::MAX);
-        stack.on_packet_sent(Instant::now(), 1452, 7);
-        assert_eq!(stack.window(), 1, "shut again");
-        assert!(!gate.held_back());
-        stack.on_cwnd_limited();
-        assert!(gate.held_back());
-        let mut notes = Vec::new();
-        gate.take(&mut notes);
-        assert_eq!(notes, [Told::Sent { number: 7, bytes: 1452 }]);
-        // Whoever is duplicated says so, and writes into the same notebook.
-        stack.clone_box().on_packet_lost(1452, 7, Instant::now());
-        gate.take(&mut notes);
-        assert_eq!(notes[1..], [Told::Moved, Told::Lost { number: 7 }]);
+        gate
     }
 }

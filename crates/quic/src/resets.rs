@@ -13,10 +13,6 @@
 //!   are a server that tells a thousand tokens a second, which is the most it does, tells one half
 //!   in 17 years.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use noq_proto::{ConnectionId, ConnectionIdGenerator, EndpointConfig, InvalidCid};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use ring::{hkdf, hmac};
 
@@ -28,7 +24,7 @@ const MARK: usize = 3;
 /// The keys of one server.
 #[derive(Clone)]
 pub(crate) struct ServerKeys {
-    resets: hmac::Key,
+    pub(crate) resets: hmac::Key,
     identifiers: hmac::Key,
 }
 
@@ -45,46 +41,39 @@ impl ServerKeys {
         Some(Self { resets: key(b"stateless reset")?, identifiers: key(b"connection identifier")? })
     }
 
-    /// An endpoint has them.
-    pub(crate) fn hand_to(self, config: &mut EndpointConfig) {
-        let Self { resets, identifiers } = self;
-        config.reset_key(Arc::new(resets));
-        config.cid_generator(Arc::new(move || Box::new(Identifiers(identifiers.clone()))));
+    /// What makes identifiers with them.
+    pub(crate) fn identifiers(&self) -> Identifiers {
+        Identifiers(self.identifiers.clone())
     }
 }
 
 /// Makes identifiers, and knows those that were made with the same key.
-struct Identifiers(hmac::Key);
+#[derive(Clone)]
+pub(crate) struct Identifiers(hmac::Key);
 
 impl Identifiers {
+    /// Bytes of an identifier.
+    pub(crate) const LENGTH: usize = RANDOM + MARK;
+
     fn mark(&self, random: &[u8]) -> [u8; MARK] {
         let mut mark = [0; MARK];
         mark.copy_from_slice(&hmac::sign(&self.0, random).as_ref()[..MARK]);
         mark
     }
-}
 
-impl ConnectionIdGenerator for Identifiers {
-    fn generate_cid(&mut self) -> ConnectionId {
-        let mut bytes = [0; RANDOM + MARK];
+    /// A new identifier.
+    pub(crate) fn generate(&self) -> [u8; Self::LENGTH] {
+        let mut bytes = [0; Self::LENGTH];
         let (random, mark) = bytes.split_at_mut(RANDOM);
         // A system without random numbers has no TLS either, and no connection gets so far.
         let _ = SystemRandom::new().fill(random);
         mark.copy_from_slice(&self.mark(random));
-        ConnectionId::new(&bytes)
+        bytes
     }
 
-    fn validate(&self, identifier: ConnectionId) -> Result<(), InvalidCid> {
-        let ours = identifier.len() == RANDOM + MARK && identifier[RANDOM..] == self.mark(&identifier[..RANDOM]);
-        ours.then_some(()).ok_or(InvalidCid)
-    }
-
-    fn cid_len(&self) -> usize {
-        RANDOM + MARK
-    }
-
-    fn cid_lifetime(&self) -> Option<Duration> {
-        None
+    /// Whether an identifier was made with the key.
+    pub(crate) fn made(&self, identifier: &[u8]) -> bool {
+        identifier.len() == Self::LENGTH && identifier[RANDOM..] == self.mark(&identifier[..RANDOM])
     }
 }
 
@@ -108,15 +97,15 @@ mod tests {
 
     #[test]
     fn identifiers_are_known_after_a_new_start_and_to_nobody_else() {
-        let made = |secret: &[u8]| Identifiers(ServerKeys::derive(secret, "").unwrap().identifiers);
-        let identifiers: Vec<_> = (0..1000).map(|_| made(b"a").generate_cid()).collect();
-        assert!(identifiers.iter().all(|each| made(b"a").validate(*each).is_ok()));
-        assert!(identifiers.iter().filter(|each| made(b"b").validate(**each).is_ok()).count() < 2);
-        let mut other = identifiers[0].to_vec();
+        let keys = |secret: &[u8]| ServerKeys::derive(secret, "").unwrap().identifiers();
+        let identifiers: Vec<_> = (0..1000).map(|_| keys(b"a").generate()).collect();
+        assert!(identifiers.iter().all(|each| keys(b"a").made(each)));
+        assert!(identifiers.iter().filter(|each| keys(b"b").made(*each)).count() < 2);
+        let mut other = identifiers[0];
         other[7] ^= 1;
-        assert!(made(b"a").validate(ConnectionId::new(&other)).is_err());
-        assert!(made(b"a").validate(ConnectionId::new(&identifiers[0][..7])).is_err());
-        let different: std::collections::HashSet<_> = identifiers.iter().map(|each| each.to_vec()).collect();
+        assert!(!keys(b"a").made(&other));
+        assert!(!keys(b"a").made(&identifiers[0][..7]));
+        let different: std::collections::HashSet<_> = identifiers.iter().collect();
         assert_eq!(different.len(), 1000);
     }
 }

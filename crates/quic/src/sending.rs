@@ -6,7 +6,6 @@ use std::ops::Range;
 use flowstart_congestion::detection::{Decision, PairDetector};
 use flowstart_congestion::{Controller, ControllerConfig, Departure, StartConfig};
 use flowstart_units::{Span, Time};
-use noq_proto::{Dir, StreamId};
 
 use crate::connection::Connection;
 use crate::data::{PIECE_HEADER, Source, unreadable};
@@ -15,6 +14,7 @@ use crate::ledger::HEADER_BYTES;
 use crate::look::{Look, LookConfig};
 use crate::memory::{Lesson, Observed, Rounds};
 use crate::message::{Isolated, Paced, Report, Request};
+use crate::stack::{Dir, StreamId};
 
 mod lane;
 mod report;

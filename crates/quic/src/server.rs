@@ -6,7 +6,6 @@ use std::ops::Range;
 
 use flowstart_congestion::ControllerConfig;
 use flowstart_units::{Span, Time};
-use noq_proto::{Dir, StreamId};
 
 use crate::allowance::{Allowances, Share};
 use crate::clock::Clock;
@@ -19,6 +18,7 @@ use crate::message::{Decoder, Message, NOT_UNDERSTOOD, Received, Report, Request
 use crate::node::Node;
 use crate::sending::Sending;
 use crate::service::Service;
+use crate::stack::{Dir, StreamId};
 use crate::telling::Telling;
 use crate::tls::Identity;
 

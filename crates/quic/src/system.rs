@@ -9,7 +9,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use noq_proto::EcnCodepoint;
+use crate::stack::EcnCodepoint;
 
 /// A datagram that was read from a socket.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,7 +43,7 @@ mod linux {
     use std::os::fd::AsRawFd as _;
     use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-    use noq_proto::EcnCodepoint;
+    use crate::stack::EcnCodepoint;
 
     use super::Datagram;
 
@@ -253,7 +253,7 @@ mod other {
     use std::net::{SocketAddr, UdpSocket};
     use std::time::Duration;
 
-    use noq_proto::EcnCodepoint;
+    use crate::stack::EcnCodepoint;
 
     use super::Datagram;
 

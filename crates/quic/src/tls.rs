@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use rustls::DigitallySignedStruct;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
@@ -110,16 +109,23 @@ impl Identity {
         ServerKeys::derive(&self.key, place).ok_or_else(|| rustls::Error::General("no key can be derived".to_owned()))
     }
 
-    pub(crate) fn server(&self) -> Result<noq_proto::ServerConfig, rustls::Error> {
+    /// What its server says in handshakes.
+    pub(crate) fn server(&self) -> Result<rustls::ServerConfig, rustls::Error> {
         let key = PrivatePkcs8KeyDer::from(self.key.clone());
         let mut config = rustls::ServerConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&rustls::version::TLS13])?
             .with_no_client_auth()
             .with_single_cert(vec![self.certificate.clone()], key.into())?;
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
-        let crypto = QuicServerConfig::try_from(config).map_err(|error| rustls::Error::General(error.to_string()))?;
-        Ok(noq_proto::ServerConfig::with_crypto(Arc::new(crypto)))
+        Ok(config)
     }
+}
+
+/// What a client says in handshakes, and whether somebody looks into what it sends.
+#[derive(Clone, Debug)]
+pub struct ClientHandshake {
+    pub(crate) config: rustls::ClientConfig,
+    pub(crate) tap: Option<Tap>,
 }
 
 /// A client that accepts the certificate with this fingerprint, or any if there is none; with a
@@ -127,7 +133,7 @@ impl Identity {
 ///
 /// # Errors
 /// If the cryptography is not available, which does not happen.
-pub(crate) fn client(pinned: Option<Fingerprint>, tap: Option<&Tap>) -> Result<noq_proto::ClientConfig, rustls::Error> {
+pub(crate) fn client(pinned: Option<Fingerprint>, tap: Option<&Tap>) -> Result<ClientHandshake, rustls::Error> {
     let provider = provider();
     let verifier = Arc::new(Pinned { fingerprint: pinned, provider: Arc::clone(&provider) });
     let mut config = rustls::ClientConfig::builder_with_provider(provider)
@@ -136,12 +142,7 @@ pub(crate) fn client(pinned: Option<Fingerprint>, tap: Option<&Tap>) -> Result<n
         .with_custom_certificate_verifier(verifier)
         .with_no_client_auth();
     config.alpn_protocols = vec![PROTOCOL.to_vec()];
-    let crypto = QuicClientConfig::try_from(config).map_err(|error| rustls::Error::General(error.to_string()))?;
-    let crypto: Arc<dyn noq_proto::crypto::ClientConfig> = Arc::new(crypto);
-    Ok(noq_proto::ClientConfig::new(match tap {
-        Some(tap) => tap.client(crypto),
-        None => crypto,
-    }))
+    Ok(ClientHandshake { config, tap: tap.cloned() })
 }
 
 /// Compares the fingerprint, and has the handshake's signature checked with the certificate's key.

@@ -141,7 +141,7 @@ impl Host for Real {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    use noq_proto::EcnCodepoint;
+    use crate::stack::EcnCodepoint;
 
     use super::*;
 

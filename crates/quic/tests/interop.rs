@@ -147,7 +147,7 @@ impl Plain {
             read(connection, control, &mut |bytes| self.decoder.push(bytes));
         }
         for stream in &self.inbound {
-            let ours = flowstart_quic::StreamId::from(noq_proto::VarInt::from_u64(u64::from(*stream)).unwrap());
+            let ours = flowstart_quic::StreamId::from(u64::from(*stream));
             read(connection, *stream, &mut |bytes| self.receiving.take(Time::ZERO, 0, ours, bytes, &mut |_| {}));
         }
         while let Some(message) = self.decoder.message().unwrap() {

@@ -1,5 +1,3 @@
-use noq_proto::ApplicationClose;
-
 use super::*;
 use crate::message::{Paced, VERSION};
 
@@ -28,7 +26,7 @@ fn client(tell: bool) -> Client {
 fn a_server_that_does_not_know_the_word_for_telling_is_of_an_older_version() {
     let closed = |code: u32| {
         let reason = "the other end does not speak flowstart's protocol: unknown field `tell`".into();
-        ConnectionError::ApplicationClosed(ApplicationClose { error_code: code.into(), reason })
+        ConnectionError::ApplicationClosed { code: code.into(), reason }
     };
     let said = |tell, code| client(tell).lost(&closed(code)).to_string();
     assert!(said(true, NOT_UNDERSTOOD).contains("cannot tell when it reads"), "{}", said(true, NOT_UNDERSTOOD));

@@ -4,17 +4,17 @@ use std::net::SocketAddr;
 
 use flowstart_congestion::Controller;
 use flowstart_units::{Span, Time};
-use noq_proto::{FourTuple, PathId, Transmit};
 
 use super::{Connection, Idle, Quickest};
 use crate::gate::{Gates, Told};
 use crate::moving::{Unproven, Verdict, is_another_path};
+use crate::stack::{Transmit, place};
 
 impl Connection {
     /// The other end may be somewhere else now, with another gate on the way there.
     pub(super) fn look_where(&mut self, now: Time, gates: &Gates, made: u64) {
-        let Ok(path) = self.inner.network_path(PathId::ZERO) else { return };
-        let before = std::mem::replace(&mut self.remote, path.remote());
+        let Some(remote) = self.inner.remote() else { return };
+        let before = std::mem::replace(&mut self.remote, remote);
         if before == self.remote {
             return;
         }
@@ -25,7 +25,7 @@ impl Connection {
             self.gate = gate;
             // The stack knows no RTT either: one of nothing is to be had again, once it sends.
             self.quickest = Quickest::Before;
-            let mtu = self.inner.current_mtu();
+            let mtu = self.inner.mtu();
             if let Some(ledger) = &mut self.ledger {
                 ledger.note(now, Told::Moved);
                 ledger.note(now, Told::Mtu(mtu));
@@ -39,7 +39,7 @@ impl Connection {
     /// there, that is known now. If it is too much for who has not, it is lost here.
     pub(super) fn leaves(&mut self, now: Time, transmit: Transmit) -> Result<Transmit, Idle> {
         // Where it seemed to be before the stack asks, too, without any limit.
-        if self.server && transmit.destination != self.remote {
+        if self.server && transmit.to != self.remote {
             return if self.credit.pays(transmit.size as u64) { Ok(transmit) } else { Err(Idle::Held) };
         }
         let Some(unproven) = &mut self.unproven else { return Ok(transmit) };
@@ -85,7 +85,6 @@ impl Connection {
     /// Whether datagrams from there are read: a server's address does not change. Where a client
     /// has another one than before somebody else decides.
     pub(crate) fn may_come_from(&self, from: SocketAddr, admit: &mut dyn FnMut() -> bool) -> bool {
-        let from = FourTuple::from_remote(from).remote();
-        from == self.remote || (self.server && admit())
+        place(from) == self.remote || (self.server && admit())
     }
 }

@@ -1,10 +1,9 @@
 //! Streams of one connection, and the pieces that go over them.
 
-use noq_proto::StreamId;
-
 use crate::data::SHORT_PIECE;
 use crate::departures::MessageEnds;
 use crate::ledger::ForGood;
+use crate::stack::StreamId;
 
 /// Bytes of a full packet that are not data, at most: short header with a number of three bytes
 /// (12), tag (16), a stream frame with an offset below 2^30 (7), and the end of another one now and
