@@ -75,6 +75,24 @@ fn transfers_both_ways_are_whole_and_a_file_arrives() {
 }
 
 /// The events of the only qlog of one side in a folder.
+#[test]
+fn either_stack_serves_and_fetches_over_loopback() {
+    for server_of in ["noq", "quinn"] {
+        let server = Server::start(&["--stack", server_of]);
+        for client_of in ["noq", "quinn"] {
+            for more in [&[][..], &["-R"], &["-C", "fair_queuing_probe+delay_or_cubic"]] {
+                let mut arguments = vec!["fetch", "127.0.0.1", "-p", &server.port, "-n", "1MB", "--json"];
+                arguments.extend_from_slice(&["--stack", client_of, "--fingerprint", &server.fingerprint]);
+                arguments.extend_from_slice(more);
+                let (status, out, error) = run(&arguments);
+                assert_eq!(status, Some(0), "{server_of}, {arguments:?}: {error}");
+                let document: serde_json::Value = serde_json::from_str(&out).unwrap();
+                assert_eq!(document["received"]["bytes"], 1_000_000, "{server_of}, {arguments:?}");
+            }
+        }
+    }
+}
+
 fn logged(folder: &std::path::Path, side: &str) -> Vec<serde_json::Value> {
     let ours = |path: &std::path::PathBuf| path.to_string_lossy().ends_with(&format!("-{side}.qlog"));
     let mut files: Vec<_> =
@@ -181,6 +199,9 @@ fn what_is_wrong_is_one_sentence() {
         (vec!["fetch", "127.0.0.1", "-p", port, "--file", "x", "-o", "/nonexistent/x"], "there is no folder"),
         (vec!["fetch", "127.0.0.1", "-p", port, "-t", "5000s"], "at most 60 s"),
         (vec!["serve", "--port", port], "something listens there already"),
+        (vec!["serve", "--stack", "quiche"], "invalid value 'quiche' for '--stack <STACK>'"),
+        (vec!["fetch", "127.0.0.1", "-p", port, "--stack", "Quinn"], "invalid value 'Quinn' for '--stack <STACK>'"),
+        (vec!["path", "127.0.0.1", "-p", port, "--stack", ""], "a value is required for '--stack <STACK>'"),
     ] {
         let (status, _, error) = run(&arguments);
         let sentences: Vec<&str> = error.lines().filter(|line| line.starts_with("error: ")).collect();

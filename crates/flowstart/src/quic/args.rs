@@ -3,13 +3,30 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use flowstart_race::Contestant;
 use flowstart_units::{Bytes, Span};
 
 /// Port of `serve`, unless another one is named.
 pub(crate) const PORT: u16 = 4433;
+
+/// A QUIC stack by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StackName {
+    Noq,
+    Quinn,
+}
+
+#[cfg(feature = "quic")]
+impl From<StackName> for flowstart_quic::Stack {
+    fn from(name: StackName) -> Self {
+        match name {
+            StackName::Noq => Self::Noq,
+            StackName::Quinn => Self::Quinn,
+        }
+    }
+}
 
 const SERVE_EXAMPLES: &str = "Examples:
   flowstart serve
@@ -62,6 +79,9 @@ pub(crate) struct ServeArgs {
     pub(crate) qlog: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) memory: MemoryArgs,
+    /// QUIC stack of this end; quinn does not say that a packet taken for lost arrived after all
+    #[arg(long, value_name = "STACK", default_value = "noq")]
+    pub(crate) stack: StackName,
     /// End after one transfer; a look of `flowstart path` is two
     #[arg(short = '1', long)]
     pub(crate) one_off: bool,
@@ -95,6 +115,9 @@ pub(crate) struct ServerArgs {
     /// Accept any certificate: nobody knows who answers
     #[arg(long, conflicts_with = "fingerprint")]
     pub(crate) insecure: bool,
+    /// QUIC stack of this end; quinn does not say that a packet taken for lost arrived after all
+    #[arg(long, value_name = "STACK", default_value = "noq")]
+    pub(crate) stack: StackName,
 }
 
 const FETCH_EXAMPLES: &str = "Examples:

@@ -6,7 +6,7 @@ use flowstart_congestion::ControllerConfig;
 use flowstart_quic::message::{Direction, Request};
 use flowstart_quic::tls::Fingerprint;
 use flowstart_quic::{
-    Client, Clock, Limits, Memory, Node as _, Observed, Qlog, Sink, SoFar, Sockets, Transferred, controller,
+    Client, Clock, Limits, Memory, Node as _, Observed, Qlog, Sink, SoFar, Sockets, Stack, Transferred, controller,
 };
 use flowstart_units::{Span, Time};
 
@@ -39,11 +39,13 @@ pub(crate) struct Target {
     pub(super) pinned: Option<Fingerprint>,
     /// Where connections are logged.
     pub(super) qlog: Option<Qlog>,
+    /// The stack of this end.
+    pub(super) stack: Stack,
 }
 
 impl Target {
     /// The server that a command names.
-    pub(super) fn of(ServerArgs { host, port, fingerprint, insecure }: &ServerArgs) -> Result<Self, Failure> {
+    pub(super) fn of(ServerArgs { host, port, fingerprint, insecure, stack }: &ServerArgs) -> Result<Self, Failure> {
         // The zone of a link-local address is the system's to read.
         let (bare, named) = if host.contains('%') { (host.as_str(), None) } else { split(host).map_err(wrong)? };
         let port = match (named, port) {
@@ -55,7 +57,8 @@ impl Target {
             (Some(named), _) => named,
             (None, port) => port.unwrap_or(PORT),
         };
-        Self::find(bare, port, fingerprint.as_deref(), *insecure)
+        let found = Self::find(bare, port, fingerprint.as_deref(), *insecure)?;
+        Ok(Self { stack: (*stack).into(), ..found })
     }
 
     /// Looks the host up. Beyond this machine somebody must have said whom to expect.
@@ -77,7 +80,7 @@ impl Target {
                  with --fingerprint, or say --insecure"
             )));
         }
-        Ok(Self { to, pinned, qlog: None })
+        Ok(Self { to, pinned, qlog: None, stack: Stack::default() })
     }
 
     /// Transfers. What this end sends begins with what is in `memory`, and adds to it. `live` is
@@ -122,7 +125,7 @@ impl Target {
         let clock = Clock::start();
         // When messages of an application leave is of interest only where they are timed.
         let departures = request.paced.is_some_and(|paced| paced.tell);
-        let limits = Limits { qlog: self.qlog.clone(), departures, ..Limits::default() };
+        let limits = Limits { stack: self.stack, qlog: self.qlog.clone(), departures, ..Limits::default() };
         let any = if self.to.is_ipv6() { "[::]:0" } else { "0.0.0.0:0" };
         let mut client =
             Client::new(clock, clock.now(), &limits, self.to, self.pinned, request, ends).map_err(wrong)?;

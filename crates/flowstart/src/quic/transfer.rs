@@ -52,7 +52,8 @@ pub(crate) fn serve(args: &ServeArgs) -> Done {
     let clock = Clock::start();
     let qlog = args.qlog.as_deref().map(Qlog::new);
     let place = place(socket.local_addr().map_err(wrong)?);
-    let limits = Limits { connections: args.connections, qlog: qlog.clone(), place, ..Limits::default() };
+    let stack = args.stack.into();
+    let limits = Limits { stack, connections: args.connections, qlog: qlog.clone(), place, ..Limits::default() };
     let service = Service {
         most_bytes: args.most_bytes.get(),
         most_time: args.most_time,

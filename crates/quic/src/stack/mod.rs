@@ -7,7 +7,6 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -37,30 +36,6 @@ pub enum Stack {
 impl Stack {
     /// All there are.
     pub const ALL: [Self; 2] = [Self::Noq, Self::Quinn];
-
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Noq => "noq",
-            Self::Quinn => "quinn",
-        }
-    }
-}
-
-impl fmt::Display for Stack {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Stack {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|stack| stack.name() == text);
-        found.ok_or_else(|| format!("there is no QUIC stack {text:?} here: noq, or quinn"))
-    }
 }
 
 /// The ECN field of a datagram (RFC 3168 section 5).
@@ -311,16 +286,6 @@ pub(crate) fn place(mut address: SocketAddr) -> SocketAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_stack_has_one_name_and_no_other_is_one() {
-        for stack in Stack::ALL {
-            assert_eq!(stack.to_string().parse(), Ok(stack));
-        }
-        let said = "Quinn".parse::<Stack>().unwrap_err();
-        assert!(said.contains("\"Quinn\"") && said.contains("noq, or quinn"), "{said}");
-        assert_eq!(Stack::default(), Stack::Noq);
-    }
 
     #[test]
     fn numbers_of_streams_and_ecn_fields_are_those_of_both_stacks() {

@@ -190,6 +190,13 @@ impl Notes {
         open.bytes += u64::from(bytes);
         self.gate.sent(number, bytes);
     }
+
+    /// What was sent then was acknowledged, when the smallest RTT had been this.
+    fn acked(&self, sent: Instant, least: Duration) {
+        if let Some(number) = self.open().take(sent) {
+            self.gate.acked(number, sent, least);
+        }
+    }
 }
 
 impl Controller for Notes {
@@ -201,9 +208,7 @@ impl Controller for Notes {
     }
 
     fn on_ack(&mut self, _now: Instant, sent: Instant, _bytes: u64, _limited: bool, rtt: &RttEstimator) {
-        if let Some(number) = self.open().take(sent) {
-            self.gate.acked(number, sent, rtt.min());
-        }
+        self.acked(sent, rtt.min());
     }
 
     fn on_end_acks(&mut self, _now: Instant, in_flight: u64, _limited: bool, _largest: Option<u64>) {
@@ -269,9 +274,15 @@ struct Factory {
     desk: Desk,
 }
 
+impl Factory {
+    fn make(&self) -> Notes {
+        Notes { gate: self.gates.make(), open: Arc::default(), desk: Arc::clone(&self.desk) }
+    }
+}
+
 impl ControllerFactory for Factory {
     fn build(self: Arc<Self>, _now: Instant, _current_mtu: u16) -> Box<dyn Controller> {
-        Box::new(Notes { gate: self.gates.make(), open: Arc::default(), desk: Arc::clone(&self.desk) })
+        Box::new(self.make())
     }
 }
 
@@ -285,3 +296,6 @@ impl quinn_proto::crypto::ClientConfig for Tapped<Arc<dyn quinn_proto::crypto::C
         Ok(self.session(Arc::clone(&self.inner).start_session(version, server_name, params)?))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,7 +14,7 @@ use described::Described;
 use flowstart_quic::message::Request;
 use flowstart_quic::tls::{Fingerprint, Identity};
 use flowstart_quic::{
-    Arrival, Client, Clock, EcnCodepoint, Failed, Limits, LookConfig, Node, Server, Service, Sink, Transferred,
+    Arrival, Client, Clock, EcnCodepoint, Failed, Limits, LookConfig, Node, Server, Service, Sink, Stack, Transferred,
     controller, datagram_sample,
 };
 use flowstart_units::{Bytes, Rate, Span, Time};
@@ -379,6 +379,11 @@ pub(crate) fn world(link: &Link, request: Request, pinned: Option<Fingerprint>, 
     world_with(link, request, pinned, service, LookConfig::default())
 }
 
+/// ... whose client and server have these stacks.
+pub(crate) fn world_over(link: &Link, request: Request, stacks: [Stack; 2]) -> World {
+    world_of(link, request, None, Service::default(), LookConfig::default(), stacks)
+}
+
 /// ... whose ends look at paths in this way.
 pub(crate) fn world_with(
     link: &Link,
@@ -387,15 +392,27 @@ pub(crate) fn world_with(
     service: Service,
     look: LookConfig,
 ) -> World {
+    world_of(link, request, pinned, service, look, [Limits::default().stack; 2])
+}
+
+fn world_of(
+    link: &Link,
+    request: Request,
+    pinned: Option<Fingerprint>,
+    service: Service,
+    look: LookConfig,
+    stacks: [Stack; 2],
+) -> World {
     let clock = Clock::start();
     let identity = Identity::generate().unwrap();
     let departures = request.paced.is_some();
-    let limits = |seed| Limits { seed: Some([seed; 32]), departures, look, ..Limits::default() };
+    let limits = |seed, stack| Limits { seed: Some([seed; 32]), departures, look, stack, ..Limits::default() };
     let make = Box::new(|start: &str, avoidance: &str, mtu| controller(start, avoidance, mtu));
-    let server = Server::new(clock, &limits(1), &identity, service, make, false).unwrap();
+    let server = Server::new(clock, &limits(1, stacks[1]), &identity, service, make, false).unwrap();
     let config = controller(&request.start, &request.avoidance, 1452).unwrap();
     let ends = (config, Sink::Check);
-    let client = Client::new(clock, Time::ZERO, &limits(9), server_address(), pinned, request, ends).unwrap();
+    let client =
+        Client::new(clock, Time::ZERO, &limits(9, stacks[0]), server_address(), pinned, request, ends).unwrap();
     World {
         client,
         server,
