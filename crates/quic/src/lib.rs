@@ -1,12 +1,13 @@
 //! QUIC whose packets leave when a congestion [`Controller`](flowstart_congestion::Controller)
 //! says, one by one.
 //!
-//! The stack is `noq-proto`, unchanged. Its own congestion control and pacing are out of the way:
-//! the window that it asks for is a gate that opens for one packet at a time (`gate`), at the
-//! moment the controller wants that packet to leave ([`Connection`]). What became of every packet
-//! goes to the controller as the events of `flowstart-congestion` ([`Ledger`]), with the times at
-//! which packets really left. The other end is asked to acknowledge every packet at once (ACK
-//! frequency extension), so every packet gives an RTT of its own.
+//! The stack is `noq-proto` or `quinn-proto`, unchanged ([`Stack`]; `stack` is all that knows
+//! which). Its own congestion control and pacing are out of the way: the window that it asks for is
+//! a gate that opens for one packet at a time (`gate`), at the moment the controller wants that
+//! packet to leave ([`Connection`]). What became of every packet goes to the controller as the
+//! events of `flowstart-congestion` ([`Ledger`]), with the times at which packets really left. The
+//! other end is asked to acknowledge every packet at once (ACK frequency extension), so every
+//! packet gives an RTT of its own.
 //!
 //! Nothing above [`Sockets`] knows a clock or a socket: a [`Node`] ([`Client`], [`Server`]) runs in
 //! virtual time as well. Starts that look for fair queuing get two connections that carry one

@@ -102,10 +102,12 @@ impl Counted {
 }
 
 /// A server sends half a megabyte over a path that loses one packet in eight and lets others
-/// overtake. What is told of each packet is told once, and adds up to what the stack counts.
+/// overtake, and meanwhile acknowledges what its client says. What is told of each packet is told
+/// once, of all but ACKs, and adds up to what the stack counts.
 #[test]
 fn what_is_told_lost_is_what_the_stack_counts_as_lost() {
     const SIZE: usize = 500_000;
+    const AT_ONCE: usize = 50_000;
     let (began, identity) = (Instant::now(), Identity::generate().unwrap());
     let limits = |seed| Limits { seed: Some([seed; 32]), ..Limits::default() };
     let gates: [Arc<Gates>; 2] = Default::default();
@@ -118,9 +120,12 @@ fn what_is_told_lost_is_what_the_stack_counts_as_lost() {
     let mut counted = Counted::default();
     let (mut now, mut random, mut sent, mut read) = (began, SplitMix64::new(7), 0_u64, 0);
     let mut flying = BinaryHeap::new();
-    let mut streams = Vec::new();
+    let (mut streams, mut written, mut stream) = (Vec::new(), 0, None);
     while read < SIZE {
         let mut buffer = Vec::new();
+        if random.below(2) == 0 {
+            here.ping();
+        }
         gates[0].last().1.set(true);
         while let Some(transmit) = here.poll_transmit(now, &mut buffer) {
             assert_eq!(transmit.size, buffer.len());
@@ -172,11 +177,13 @@ fn what_is_told_lost_is_what_the_stack_counts_as_lost() {
             }
             while let Some(event) = there.poll() {
                 if event == Event::Confirmed {
-                    let stream = there.open(Dir::Uni).unwrap();
-                    assert_eq!(there.write(stream, &vec![7; SIZE]), SIZE);
+                    stream = there.open(Dir::Uni);
                 }
             }
             counted.hear(&gates[1].last().1);
+            if let Some(stream) = stream.filter(|_| counted.open.is_empty() && written < SIZE) {
+                written += there.write(stream, &[7; AT_ONCE]);
+            }
         }
         streams.extend(here.accept(Dir::Uni));
         for stream in &streams {
@@ -186,6 +193,6 @@ fn what_is_told_lost_is_what_the_stack_counts_as_lost() {
     let stats = there.unwrap().inner.stats().path;
     assert!(counted.lost > 30, "{}", counted.lost);
     assert_eq!(counted.lost_bytes, stats.lost_bytes);
-    // The stack counts ACKs as well, of which nobody is told.
-    assert!(counted.lost <= stats.lost_packets && counted.lost + 5 > stats.lost_packets, "{stats:?}");
+    // The stack counts the ACKs that it never hears of as well.
+    assert!(counted.lost < stats.lost_packets, "{stats:?}");
 }
