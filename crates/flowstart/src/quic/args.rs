@@ -79,7 +79,7 @@ pub(crate) struct ServeArgs {
     pub(crate) qlog: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) memory: MemoryArgs,
-    /// QUIC stack of this end; quinn does not say that a packet taken for lost arrived after all
+    /// QUIC stack; with quinn a transfer may pause for a second when its client's port changes
     #[arg(long, value_name = "STACK", default_value = "noq")]
     pub(crate) stack: StackName,
     /// End after one transfer; a look of `flowstart path` is two
@@ -115,7 +115,7 @@ pub(crate) struct ServerArgs {
     /// Accept any certificate: nobody knows who answers
     #[arg(long, conflicts_with = "fingerprint")]
     pub(crate) insecure: bool,
-    /// QUIC stack of this end; quinn does not say that a packet taken for lost arrived after all
+    /// QUIC stack of this end; the other end may have either
     #[arg(long, value_name = "STACK", default_value = "noq")]
     pub(crate) stack: StackName,
 }

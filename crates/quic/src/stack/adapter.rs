@@ -1,9 +1,9 @@
 //! What both stacks have in common, which is most: written once, in terms of what differs.
 
-/// `adapter!(stack, Variant, identifier type)`: the `Endpoint` of a stack, and what its `Connection`
-/// does, whose events are this variant of `ForConnection`. The stack's own file has `Connection`,
-/// `Factory` (of controllers), `Tapped`, and the functions called here that are defined nowhere
-/// here.
+/// `adapter!(stack, Variant, identifier type)`: the `Endpoint` of a stack, and what its
+/// `Connection` does, whose events are this variant of `ForConnection`. The stack's own file has
+/// `Connection`, `Factory` (of controllers), `Tapped`, and the functions called here that are
+/// defined nowhere here.
 macro_rules! adapter {
     ($proto:ident, $variant:ident, $cid:ty) => {
         use std::fmt;
@@ -161,7 +161,7 @@ macro_rules! adapter {
                         identify(&mut config, move || Box::new(identifiers.clone()));
                         let crypto = QuicServerConfig::try_from(identity.server()?)
                             .map_err(|error| rustls::Error::General(error.to_string()))?;
-                        let mut server = $proto::ServerConfig::with_crypto(Arc::new(crypto));
+                        let mut server = $proto::ServerConfig::with_crypto(watched(crypto, &factory));
                         server.transport_config(Arc::new(transport(limits, &factory)));
                         // To where whoever drives it admits clients.
                         server.migration(true);
@@ -188,10 +188,8 @@ macro_rules! adapter {
                 let ClientHandshake { config, tap } = handshake;
                 let crypto = QuicClientConfig::try_from(config).map_err(|error| error.to_string())?;
                 let crypto: Arc<dyn $proto::crypto::ClientConfig> = Arc::new(crypto);
-                let mut client = $proto::ClientConfig::new(match tap {
-                    Some(tap) => Tapped::client(tap, crypto),
-                    None => crypto,
-                });
+                let taps = Taps { leaving: tap, arriving: arriving(&self.factory) };
+                let mut client = $proto::ClientConfig::new(Tapped::client(taps, crypto));
                 let mut transport = transport(limits, &self.factory);
                 // Of two connections one may have nothing to say for long, and so may an
                 // application that is paced. One end is enough to keep both from being taken for

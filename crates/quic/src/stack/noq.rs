@@ -7,6 +7,7 @@ use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 use noq_proto::{FourTuple, PathId, RttEstimator};
 
 use crate::gate::{Gate, Told};
+use crate::tap::Acknowledged;
 
 adapter!(noq_proto, Noq, ConnectionId);
 tapped!(noq_proto, ConnectionId, path_id: PathId);
@@ -23,6 +24,15 @@ fn endpoint(config: EndpointConfig, server: Option<Arc<noq_proto::ServerConfig>>
 
 fn identify(config: &mut EndpointConfig, make: impl Fn() -> Box<dyn ConnectionIdGenerator> + Send + Sync + 'static) {
     config.cid_generator(Arc::new(make));
+}
+
+/// It says all that there is to know of ACKs.
+fn arriving(_factory: &Factory) -> Option<Acknowledged> {
+    None
+}
+
+fn watched(crypto: QuicServerConfig, _factory: &Factory) -> Arc<dyn noq_proto::crypto::ServerConfig> {
+    Arc::new(crypto)
 }
 
 fn take_in(

@@ -10,22 +10,24 @@
 //! - **Whether a packet will be acknowledged**: its count of frames says what it carried.
 //! - **Whether anything waits behind the shut gate**: the stack asks for the window only then.
 //! - **That the handshake is confirmed**: its count of frames says that the word of it came.
-//!
-//! What it never tells: that packets deemed lost arrived after all.
+//! - **That packets deemed lost arrived after all**: it tells nobody, so ACKs are read as they are
+//!   decrypted. As in `noq-proto`: all that were deemed lost in the last two probe timeouts did.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use quinn_proto::congestion::{Controller, ControllerFactory};
+use quinn_proto::crypto::UnsupportedVersion;
 use quinn_proto::{FrameStats, RttEstimator};
 
 use crate::gate::{Gate, Told};
+use crate::tap::Acknowledged;
 
 adapter!(quinn_proto, Quinn, &ConnectionId);
 tapped!(quinn_proto, &ConnectionId);
 
 fn factory(gates: &Arc<Gates>) -> Arc<Factory> {
-    Arc::new(Factory { gates: Arc::clone(gates), desk: Desk::default() })
+    Arc::new(Factory { gates: Arc::clone(gates), desk: Desk::default(), acknowledged: Acknowledged::default() })
 }
 
 fn endpoint(config: EndpointConfig, server: Option<Arc<quinn_proto::ServerConfig>>) -> quinn_proto::Endpoint {
@@ -34,6 +36,15 @@ fn endpoint(config: EndpointConfig, server: Option<Arc<quinn_proto::ServerConfig
 
 fn identify(config: &mut EndpointConfig, make: impl Fn() -> Box<dyn ConnectionIdGenerator> + Send + Sync + 'static) {
     config.cid_generator(make);
+}
+
+fn arriving(factory: &Factory) -> Option<Acknowledged> {
+    Some(factory.acknowledged.clone())
+}
+
+fn watched(crypto: QuicServerConfig, factory: &Factory) -> Arc<dyn quinn_proto::crypto::ServerConfig> {
+    let inner: Arc<dyn quinn_proto::crypto::ServerConfig> = Arc::new(crypto);
+    Arc::new(Tapped { inner, taps: Taps { leaving: None, arriving: arriving(factory) } })
 }
 
 fn take_in(
@@ -51,6 +62,9 @@ fn take_in(
 pub(super) struct Connection {
     inner: quinn_proto::Connection,
     desk: Desk,
+    /// What ACKs that arrive say, and whom that concerns: the controller of the last packet sent.
+    acknowledged: Acknowledged,
+    notes: Option<Notes>,
     /// When the last packet was sent: the next one is sent later.
     last: Instant,
     /// The stack's next timer.
@@ -62,13 +76,25 @@ pub(super) struct Connection {
 
 impl Connection {
     fn new(inner: quinn_proto::Connection, factory: &Factory, now: Instant) -> Self {
-        let desk = Arc::clone(&factory.desk);
-        let mut made = Self { inner, desk, last: now, timeout: None, confirmed: false, calling: 0 };
+        let mut made = Self {
+            inner,
+            desk: Arc::clone(&factory.desk),
+            acknowledged: factory.acknowledged.clone(),
+            notes: None,
+            last: now,
+            timeout: None,
+            confirmed: false,
+            calling: 0,
+        };
         made.changed();
         made
     }
 
     fn changed(&mut self) {
+        match &self.notes {
+            Some(notes) => notes.hear(),
+            None => drop(self.acknowledged.take()),
+        }
         self.timeout = self.inner.poll_timeout();
     }
 
@@ -87,6 +113,7 @@ impl Connection {
         let of_data = buffer.first().is_some_and(|first| first & 0x80 == 0);
         if let Some(left) = left.filter(|_| calls && of_data) {
             left.notes.sent(left.at, left.number, left.bytes);
+            self.notes = Some(left.notes);
         }
         Some(transmit)
     }
@@ -149,6 +176,10 @@ fn calling(frames: &FrameStats) -> u64 {
 struct Open {
     packets: BTreeMap<Instant, (u64, u32)>,
     bytes: u64,
+    /// Packets deemed lost not long ago, and when they were sent.
+    lost: BTreeMap<u64, Instant>,
+    /// Smoothed RTT and its variation, as the stack has them.
+    rtt: [Duration; 2],
 }
 
 impl Open {
@@ -156,6 +187,25 @@ impl Open {
         let (number, bytes) = self.packets.remove(&sent)?;
         self.bytes -= u64::from(bytes);
         Some(number)
+    }
+
+    /// The stack's smoothed RTT. It does not tell the variation, but that follows from all of these
+    /// (RFC 9002 section 5.3).
+    fn smoothed(&mut self, now: Duration) {
+        let [before, variation] = self.rtt;
+        if before.is_zero() {
+            self.rtt = [now, now / 2];
+        } else if now != before {
+            let sample = (now * 8).saturating_sub(before * 7);
+            self.rtt = [now, (variation * 3 + before.abs_diff(sample)) / 4];
+        }
+    }
+
+    /// What was sent more than two probe timeouts ago will not arrive any more.
+    fn forget(&mut self, now: Instant) {
+        let [smoothed, variation] = self.rtt;
+        let most = 2 * (smoothed + (variation * 4).max(Duration::from_millis(1)));
+        self.lost.retain(|_, sent| now.saturating_duration_since(*sent) <= most);
     }
 }
 
@@ -177,6 +227,7 @@ struct Notes {
     gate: Gate,
     open: Arc<Mutex<Open>>,
     desk: Desk,
+    acknowledged: Acknowledged,
 }
 
 impl Notes {
@@ -189,6 +240,19 @@ impl Notes {
         open.packets.insert(at, (number, bytes));
         open.bytes += u64::from(bytes);
         self.gate.sent(number, bytes);
+    }
+
+    /// Hears which packets the ACKs tell of that arrived since the last time.
+    fn hear(&self) {
+        let ranges = self.acknowledged.take();
+        let mut open = self.open();
+        if open.lost.is_empty() {
+            return;
+        }
+        open.lost.retain(|number, _| !ranges.iter().any(|range| range.contains(number)));
+        if open.lost.is_empty() {
+            self.gate.tell(Told::Spurious);
+        }
     }
 
     /// What was sent then was acknowledged, when the smallest RTT had been this.
@@ -208,10 +272,13 @@ impl Controller for Notes {
     }
 
     fn on_ack(&mut self, _now: Instant, sent: Instant, _bytes: u64, _limited: bool, rtt: &RttEstimator) {
+        self.open().smoothed(rtt.get());
         self.acked(sent, rtt.min());
     }
 
-    fn on_end_acks(&mut self, _now: Instant, in_flight: u64, _limited: bool, _largest: Option<u64>) {
+    fn on_end_acks(&mut self, now: Instant, in_flight: u64, _limited: bool, _largest: Option<u64>) {
+        self.hear();
+        self.open().forget(now);
         // Of what is acknowledged before a client that moved has shown that it is there the stack
         // says nothing. But it has less in flight then.
         let mut open = self.open();
@@ -223,13 +290,15 @@ impl Controller for Notes {
         }
     }
 
-    fn on_congestion_event(&mut self, _now: Instant, sent: Instant, is_persistent_congestion: bool, lost_bytes: u64) {
+    fn on_congestion_event(&mut self, now: Instant, sent: Instant, is_persistent_congestion: bool, lost_bytes: u64) {
         if lost_bytes == 0 {
             return self.gate.tell(Told::Marked);
         }
         let mut open = self.open();
+        open.forget(now);
         while let Some(oldest) = open.packets.keys().next().copied().filter(|oldest| *oldest <= sent) {
             if let Some(number) = open.take(oldest) {
+                open.lost.insert(number, oldest);
                 self.gate.tell(Told::Lost { number });
             }
         }
@@ -272,11 +341,17 @@ impl Controller for Notes {
 struct Factory {
     gates: Arc<Gates>,
     desk: Desk,
+    acknowledged: Acknowledged,
 }
 
 impl Factory {
     fn make(&self) -> Notes {
-        Notes { gate: self.gates.make(), open: Arc::default(), desk: Arc::clone(&self.desk) }
+        Notes {
+            gate: self.gates.make(),
+            open: Arc::default(),
+            desk: Arc::clone(&self.desk),
+            acknowledged: self.acknowledged.clone(),
+        }
     }
 }
 
@@ -294,6 +369,20 @@ impl quinn_proto::crypto::ClientConfig for Tapped<Arc<dyn quinn_proto::crypto::C
         params: &TransportParameters,
     ) -> Result<Box<dyn Session>, ConnectError> {
         Ok(self.session(Arc::clone(&self.inner).start_session(version, server_name, params)?))
+    }
+}
+
+impl quinn_proto::crypto::ServerConfig for Tapped<Arc<dyn quinn_proto::crypto::ServerConfig>> {
+    fn initial_keys(&self, version: u32, dst_cid: &ConnectionId) -> Result<Keys, UnsupportedVersion> {
+        self.inner.initial_keys(version, dst_cid)
+    }
+
+    fn retry_tag(&self, version: u32, orig_dst_cid: &ConnectionId, packet: &[u8]) -> [u8; 16] {
+        self.inner.retry_tag(version, orig_dst_cid, packet)
+    }
+
+    fn start_session(self: Arc<Self>, version: u32, params: &TransportParameters) -> Box<dyn Session> {
+        self.session(Arc::clone(&self.inner).start_session(version, params))
     }
 }
 

@@ -1,4 +1,4 @@
-//! How a [`Tap`](crate::tap::Tap) gets between a stack and its keys: written once for both, whose
+//! How [`Taps`](crate::tap::Taps) get between a stack and its keys: written once for both, whose
 //! traits differ in how identifiers are passed and in whether keys know a path.
 
 /// `tapped!(stack, identifier type, path: Type)`; the last is absent where keys know no path. What
@@ -13,31 +13,39 @@ macro_rules! tapped {
         };
         use $proto::{ConnectError, TransportError, transport_parameters::TransportParameters};
 
-        use crate::tap::Tap;
+        use crate::tap::Taps;
 
         /// Something of the stack's, with a tap.
         struct Tapped<T> {
             inner: T,
-            tap: Tap,
+            taps: Taps,
         }
 
         impl Tapped<()> {
-            /// A client's configuration with a tap in every session.
+            /// A client's configuration with these taps in every session.
             fn client(
-                tap: Tap,
+                taps: Taps,
                 inner: Arc<dyn $proto::crypto::ClientConfig>,
             ) -> Arc<dyn $proto::crypto::ClientConfig> {
-                Arc::new(Tapped { inner, tap })
+                let Taps { leaving: None, arriving: None } = taps else { return Arc::new(Tapped { inner, taps }) };
+                inner
             }
         }
 
         impl<T> Tapped<T> {
-            fn key(&self, inner: Box<dyn PacketKey>) -> Box<dyn PacketKey> {
-                Box::new(Tapped { inner, tap: self.tap.clone() })
+            fn key(&self, inner: Box<dyn PacketKey>, wanted: bool) -> Box<dyn PacketKey> {
+                if wanted { Box::new(Tapped { inner, taps: self.taps.clone() }) } else { inner }
+            }
+
+            fn keys(&self, pair: KeyPair<Box<dyn PacketKey>>) -> KeyPair<Box<dyn PacketKey>> {
+                KeyPair {
+                    local: self.key(pair.local, self.taps.leaving.is_some()),
+                    remote: self.key(pair.remote, self.taps.arriving.is_some()),
+                }
             }
 
             fn session(&self, inner: Box<dyn Session>) -> Box<dyn Session> {
-                Box::new(Tapped { inner, tap: self.tap.clone() })
+                Box::new(Tapped { inner, taps: self.taps.clone() })
             }
         }
 
@@ -77,13 +85,12 @@ macro_rules! tapped {
             fn write_handshake(&mut self, buf: &mut Vec<u8>) -> Option<Keys> {
                 // Those of the handshake, then those of data.
                 let Keys { header, packet } = self.inner.write_handshake(buf)?;
-                let packet = KeyPair { local: self.key(packet.local), remote: packet.remote };
-                Some(Keys { header, packet })
+                Some(Keys { header, packet: self.keys(packet) })
             }
 
             fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
-                let KeyPair { local, remote } = self.inner.next_1rtt_keys()?;
-                Some(KeyPair { local: self.key(local), remote })
+                let pair = self.inner.next_1rtt_keys()?;
+                Some(self.keys(pair))
             }
 
             fn is_valid_retry(&self, orig_dst_cid: $cid, header: &[u8], payload: &[u8]) -> bool {
@@ -102,8 +109,10 @@ macro_rules! tapped {
 
         impl PacketKey for Tapped<Box<dyn PacketKey>> {
             fn encrypt(&self, $($path: $of,)? packet: u64, buf: &mut [u8], header_len: usize) {
-                let end = buf.len().saturating_sub(self.inner.tag_len());
-                self.tap.packet(buf.get(header_len..end).unwrap_or_default());
+                if let Some(tap) = &self.taps.leaving {
+                    let end = buf.len().saturating_sub(self.inner.tag_len());
+                    tap.packet(buf.get(header_len..end).unwrap_or_default());
+                }
                 self.inner.encrypt($($path,)? packet, buf, header_len);
             }
 
@@ -114,7 +123,11 @@ macro_rules! tapped {
                 header: &[u8],
                 payload: &mut BytesMut,
             ) -> Result<(), CryptoError> {
-                self.inner.decrypt($($path,)? packet, header, payload)
+                self.inner.decrypt($($path,)? packet, header, payload)?;
+                if let Some(tap) = &self.taps.arriving {
+                    tap.packet(payload);
+                }
+                Ok(())
             }
 
             fn tag_len(&self) -> usize {

@@ -77,6 +77,34 @@ fn what_is_no_longer_in_flight_without_a_word_was_acknowledged() {
     assert_eq!(told(&notes.gate), [2, 3].map(|number| Told::Acked { number }));
 }
 
+/// All that were deemed lost, that is; and of what was sent long ago nobody waits for an ACK.
+#[test]
+fn a_reduction_is_taken_back_when_an_ack_tells_of_what_was_deemed_lost() {
+    let (mut notes, began) = (notes(), Instant::now());
+    notes.open().smoothed(MS * 20);
+    let at = |number: u64| began + MS * number as u32;
+    (10..20).for_each(|number| send(&mut notes, at(number), number));
+    notes.on_congestion_event(at(40), at(11), false, 2 * 1452);
+    told(&notes.gate);
+    let ack = |least: u8, most: u8| [2, most, 0, 0, most - least];
+    notes.acknowledged.packet(&ack(11, 14));
+    notes.hear();
+    assert!(told(&notes.gate).is_empty(), "one did not arrive");
+    notes.acknowledged.packet(&ack(9, 10));
+    notes.on_end_acks(at(41), u64::MAX, false, None);
+    assert_eq!(told(&notes.gate), [Told::Spurious]);
+    notes.acknowledged.packet(&ack(9, 19));
+    notes.hear();
+    assert!(told(&notes.gate).is_empty(), "once");
+    // Two timeouts are twice the RTT and four times its variation.
+    notes.on_congestion_event(at(50), at(13), false, 2 * 1452);
+    notes.on_end_acks(at(13) + MS * 121, u64::MAX, false, None);
+    told(&notes.gate);
+    notes.acknowledged.packet(&ack(9, 19));
+    notes.hear();
+    assert!(told(&notes.gate).is_empty(), "too late");
+}
+
 /// Packets of which something was told, and what is open.
 #[derive(Default)]
 struct Counted {
