@@ -4,6 +4,7 @@
 use std::net::SocketAddr;
 
 use attempts::Attempts;
+use failures::unreachable;
 use flowstart_congestion::ControllerConfig;
 use flowstart_units::{Span, Time};
 
@@ -14,17 +15,16 @@ use crate::departures::{MessageDeparture, datagram_sample};
 use crate::endpoint::{Arrival, Endpoint, Limits, Outgoing};
 use crate::ledger::Ledger;
 use crate::memory::{Lesson, Observed};
-use crate::message::{
-    Decoder, Direction, Message, NOT_UNDERSTOOD, Readings, Received, Report, Request, UNWANTED, harmless,
-};
+use crate::message::{Decoder, Direction, Message, Readings, Received, Report, Request, harmless};
 use crate::node::Node;
 use crate::sending::Sending;
-use crate::stack::{ConnectionError, Dir, StreamId};
+use crate::stack::{Dir, StreamId};
 use crate::tap::Tap;
-use crate::tls::{self, Fingerprint};
+use crate::tls::Fingerprint;
 use crate::udp::plain;
 
 mod attempts;
+mod failures;
 #[cfg(test)]
 mod tests;
 
@@ -312,38 +312,6 @@ impl Client {
         self.conclude(now);
     }
 
-    fn lost(&self, reason: &ConnectionError) -> Failed {
-        let to = self.to;
-        Failed(match reason {
-            ConnectionError::ConnectionClosed(words) if words.contains("refused") => {
-                format!("{to} refuses the connection: it has as many as it takes")
-            }
-            ConnectionError::TransportError(text) if text.contains(tls::WRONG_FINGERPRINT) => {
-                let seen = text.rsplit(' ').next().unwrap_or_default().trim_end_matches(['"', ')']).to_owned();
-                format!("{to} is not the server expected: the fingerprint of its certificate is {seen}")
-            }
-            // It knows all other words of a request.
-            ConnectionError::ApplicationClosed { code, .. }
-                if *code == u64::from(NOT_UNDERSTOOD)
-                    && !self.accepted
-                    && self.request.paced.is_some_and(|paced| paced.tell) =>
-            {
-                format!(
-                    "{to} cannot tell when it reads what is sent to it: `flowstart serve` there is of an older version"
-                )
-            }
-            ConnectionError::ApplicationClosed { code, reason } if *code == u64::from(UNWANTED) => {
-                format!("{to} refuses: {}", String::from_utf8_lossy(reason))
-            }
-            ConnectionError::Reset => {
-                format!("{to} has reset the connection: `flowstart serve` there was started anew, or gave it up")
-            }
-            ConnectionError::TimedOut if self.heard => format!("{to} went silent"),
-            ConnectionError::TimedOut => unreachable(to),
-            other => format!("{to} ended the connection: {other}"),
-        })
-    }
-
     /// The handshake is complete: says what is wanted.
     fn ready(&mut self, number: usize) {
         let Some(connection) = self.endpoints[number].connection(0) else { return };
@@ -358,34 +326,6 @@ impl Client {
             _ => Message::Join(self.request.session),
         };
         connection.write(stream, &message.encode());
-    }
-
-    /// Connections whose handshake got stuck begin it anew.
-    fn try_anew(&mut self, now: Time) {
-        while let Some(stuck) = self.attempts.stuck(now).filter(|_| self.heard && self.ended.is_none()) {
-            let spoke = self.lines[stuck].control.is_some();
-            let ready = self.endpoints[stuck].connection(0).is_some_and(|connection| connection.is_ready());
-            if ready || (spoke && self.lines.iter().any(|line| line.begun)) {
-                self.attempts.leave(stuck);
-                continue;
-            }
-            let mut again = stuck..stuck + 1;
-            if spoke {
-                // The server may have heard what was wanted, and have begun a session.
-                self.request.session = self.request.session.wrapping_add(1);
-                again = 0..self.lines.len();
-            }
-            for number in again {
-                match self.attempts.next(now, number) {
-                    Ok((endpoint, tap)) => {
-                        self.endpoints[number] = endpoint;
-                        self.lines[number] = Line::default();
-                        self.taps.iter_mut().skip(number).zip(tap).for_each(|(old, new)| *old = new);
-                    }
-                    Err(failed) => self.end(now, Err(failed)),
-                }
-            }
-        }
     }
 
     fn read(&mut self, now: Time, number: usize) {
@@ -469,12 +409,6 @@ impl Client {
             self.end(now, Ok(()));
         }
     }
-}
-
-/// What is said if nothing ever comes back.
-fn unreachable(to: SocketAddr) -> String {
-    let seconds = SILENCE.as_secs_f64();
-    format!("nothing came back from {to} within {seconds} s: is `flowstart serve` running there, and does UDP pass?")
 }
 
 impl Node for Client {

@@ -1,5 +1,7 @@
 use super::*;
+use crate::message::NOT_UNDERSTOOD;
 use crate::message::{Paced, VERSION};
+use crate::stack::ConnectionError;
 
 fn client(tell: bool) -> Client {
     let request = Request {
