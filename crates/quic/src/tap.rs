@@ -1,7 +1,7 @@
-//! A look into packets before they are encrypted, and after they were decrypted. The stack says when
-//! packets leave, not what is in them; but it asks the keys to encrypt each, and so they are told
-//! which bytes of which streams it carries. Nothing that is sent changes. How that gets in between
-//! is in `stack`.
+//! A look into packets before they are encrypted, and after they were decrypted. The stack says
+//! when packets leave, not what is in them; but it asks the keys to encrypt each, and so they are
+//! told which bytes of which streams it carries. Nothing that is sent changes. How that gets in
+//! between is in `stack`.
 
 use std::ops::{Range, RangeInclusive};
 use std::sync::{Arc, Mutex, PoisonError};
