@@ -11,12 +11,12 @@ use crate::connection::{Connection, Idle};
 use crate::gate::Gates;
 use crate::look::LookConfig;
 use crate::qlog::Qlog;
-use crate::stack::{self, EcnCodepoint, Handled, Made, Stack, Transmit};
+use crate::stack::{self, EcnCodepoint, Handled, Made, Settings, Stack, Transmit};
 use crate::tls::{ClientHandshake, Identity};
 
 /// Signs of life that a silent connection gives in the time after which it would be over: two may
 /// be lost.
-pub(crate) const KEEP_ALIVES: u32 = 3;
+const KEEP_ALIVES: u32 = 3;
 
 /// What the stack may do, beyond what congestion control decides.
 #[derive(Clone, Debug)]
@@ -76,6 +76,20 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    fn settings(&self) -> Settings {
+        Settings {
+            mtu: self.mtu,
+            receive_window: self.receive_window,
+            idle: self.idle,
+            keep_alive: self.idle / KEEP_ALIVES,
+            resets: self.resets,
+            place: self.place.clone(),
+            seed: self.seed,
+        }
+    }
+}
+
 /// How a datagram arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
@@ -127,7 +141,7 @@ impl Endpoint {
         let gates = Arc::new(Gates::default());
         Ok(Self {
             server: identity.is_some(),
-            inner: stack::endpoint(limits, identity, &gates)?,
+            inner: stack::endpoint(limits.stack, limits.settings(), identity, &gates)?,
             clock,
             gates,
             limits: limits.clone(),
@@ -142,7 +156,7 @@ impl Endpoint {
     /// # Errors
     /// If the address or the name cannot be connected to.
     pub fn connect(&mut self, now: Time, handshake: ClientHandshake, to: SocketAddr) -> Result<usize, String> {
-        let made = self.inner.connect(self.clock.instant(now), handshake, to, &self.limits)?;
+        let made = self.inner.connect(self.clock.instant(now), handshake, to)?;
         let number = self.keep(made);
         let asks = self.limits.asks;
         if let Some(connection) = self.connection(number) {

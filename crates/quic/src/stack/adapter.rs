@@ -19,9 +19,9 @@ macro_rules! adapter {
         };
 
         use super::{
-            ConnectionError, Dir, EcnCodepoint, Event, ForConnection, ForEndpoint, Handled, Made, StreamId, Transmit,
+            ConnectionError, Dir, EcnCodepoint, Event, ForConnection, ForEndpoint, Handled, Made, Settings, StreamId,
+            Transmit,
         };
-        use crate::endpoint::{KEEP_ALIVES, Limits};
         use crate::gate::Gates;
         use crate::resets::Identifiers;
         use crate::tls::{ClientHandshake, Identity, NAME};
@@ -107,7 +107,7 @@ macro_rules! adapter {
             }
         }
 
-        fn transport(limits: &Limits, factory: &Arc<Factory>) -> TransportConfig {
+        fn transport(settings: &Settings, factory: &Arc<Factory>) -> TransportConfig {
             let mut transport = TransportConfig::default();
             let mut acks = AckFrequencyConfig::default();
             // Every packet is acknowledged at once.
@@ -117,16 +117,16 @@ macro_rules! adapter {
                 .ack_frequency_config(Some(acks))
                 .congestion_controller_factory(Arc::clone(factory) as _)
                 .enable_segmentation_offload(false)
-                .initial_mtu(limits.mtu.max(1200))
-                .stream_receive_window(VarInt::from_u32(limits.receive_window))
-                .receive_window(VarInt::from_u32(limits.receive_window))
+                .initial_mtu(settings.mtu.max(1200))
+                .stream_receive_window(VarInt::from_u32(settings.receive_window))
+                .receive_window(VarInt::from_u32(settings.receive_window))
                 .send_window(1 << 30)
                 // What is lost is sent again piece by piece, not a packet of each stream in turn.
                 .send_fairness(false)
                 .max_concurrent_bidi_streams(VarInt::from_u32(1))
                 .max_concurrent_uni_streams(VarInt::from_u32(256))
                 .datagram_receive_buffer_size(None)
-                .max_idle_timeout(IdleTimeout::try_from(limits.idle).ok());
+                .max_idle_timeout(IdleTimeout::try_from(settings.idle).ok());
             transport
         }
 
@@ -134,6 +134,7 @@ macro_rules! adapter {
         pub(super) struct Endpoint {
             inner: $proto::Endpoint,
             factory: Arc<Factory>,
+            settings: Settings,
             /// Who wants a connection, until it is known whether it gets one.
             incoming: Option<$proto::Incoming>,
         }
@@ -146,30 +147,30 @@ macro_rules! adapter {
 
         impl Endpoint {
             pub(super) fn new(
-                limits: &Limits,
+                settings: Settings,
                 identity: Option<&Identity>,
                 gates: &Arc<Gates>,
             ) -> Result<Self, rustls::Error> {
                 let factory = factory(gates);
                 let mut config = EndpointConfig::default();
-                config.rng_seed(limits.seed).min_reset_interval(limits.resets);
+                config.rng_seed(settings.seed).min_reset_interval(settings.resets);
                 let server = match identity {
                     Some(identity) => {
-                        let keys = identity.keys(&limits.place)?;
+                        let keys = identity.keys(&settings.place)?;
                         let identifiers = keys.identifiers();
                         config.reset_key(Arc::new(keys.resets));
                         identify(&mut config, move || Box::new(identifiers.clone()));
                         let crypto = QuicServerConfig::try_from(identity.server()?)
                             .map_err(|error| rustls::Error::General(error.to_string()))?;
                         let mut server = $proto::ServerConfig::with_crypto(watched(crypto, &factory));
-                        server.transport_config(Arc::new(transport(limits, &factory)));
+                        server.transport_config(Arc::new(transport(&settings, &factory)));
                         // To where whoever drives it admits clients.
                         server.migration(true);
                         Some(Arc::new(server))
                     }
                     None => None,
                 };
-                Ok(Self { inner: endpoint(config, server), factory, incoming: None })
+                Ok(Self { inner: endpoint(config, server), factory, settings, incoming: None })
             }
 
             fn made(&self, handle: ConnectionHandle, inner: $proto::Connection, now: Instant) -> Made {
@@ -178,23 +179,17 @@ macro_rules! adapter {
         }
 
         impl super::Endpoint for Endpoint {
-            fn connect(
-                &mut self,
-                now: Instant,
-                handshake: ClientHandshake,
-                to: SocketAddr,
-                limits: &Limits,
-            ) -> Result<Made, String> {
+            fn connect(&mut self, now: Instant, handshake: ClientHandshake, to: SocketAddr) -> Result<Made, String> {
                 let ClientHandshake { config, tap } = handshake;
                 let crypto = QuicClientConfig::try_from(config).map_err(|error| error.to_string())?;
                 let crypto: Arc<dyn $proto::crypto::ClientConfig> = Arc::new(crypto);
                 let taps = Taps { leaving: tap, arriving: arriving(&self.factory) };
                 let mut client = $proto::ClientConfig::new(Tapped::client(taps, crypto));
-                let mut transport = transport(limits, &self.factory);
+                let mut transport = transport(&self.settings, &self.factory);
                 // Of two connections one may have nothing to say for long, and so may an
                 // application that is paced. One end is enough to keep both from being taken for
                 // dead.
-                transport.keep_alive_interval(Some(limits.idle / KEEP_ALIVES));
+                transport.keep_alive_interval(Some(self.settings.keep_alive));
                 client.transport_config(Arc::new(transport));
                 let made = self.inner.connect(now, client, to, NAME).map_err(|error| error.to_string())?;
                 Ok(self.made(made.0, made.1, now))

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use crate::endpoint::Limits;
 use crate::gate::Gates;
 use crate::tls::{ClientHandshake, Identity};
 
@@ -36,6 +35,25 @@ pub enum Stack {
 impl Stack {
     /// All there are.
     pub const ALL: [Self; 2] = [Self::Noq, Self::Quinn];
+}
+
+/// What a stack may do, beyond what congestion control decides.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    /// UDP payload of a full packet in bytes.
+    pub(crate) mtu: u16,
+    /// Bytes that may arrive without having been read.
+    pub(crate) receive_window: u32,
+    /// Time after which a silent connection is over.
+    pub(crate) idle: Duration,
+    /// Silence after which a client's connection gives a sign of life.
+    pub(crate) keep_alive: Duration,
+    /// Shortest time from one stateless reset to the next.
+    pub(crate) resets: Duration,
+    /// Where a server listens.
+    pub(crate) place: String,
+    /// The seed of connection identifiers; `None` for unpredictable ones.
+    pub(crate) seed: Option<[u8; 32]>,
 }
 
 /// The ECN field of a datagram (RFC 3168 section 5).
@@ -187,13 +205,7 @@ pub(crate) type Made = (usize, Box<dyn Connection>);
 /// The endpoint of a stack.
 pub(crate) trait Endpoint: fmt::Debug + Send {
     /// Opens a connection.
-    fn connect(
-        &mut self,
-        now: Instant,
-        handshake: ClientHandshake,
-        to: SocketAddr,
-        limits: &Limits,
-    ) -> Result<Made, String>;
+    fn connect(&mut self, now: Instant, handshake: ClientHandshake, to: SocketAddr) -> Result<Made, String>;
 
     /// Takes a datagram in; an answer is written to `answer`.
     fn handle(
@@ -255,18 +267,19 @@ pub(crate) trait Connection: fmt::Debug + Send {
     fn peer_identity(&self) -> Option<Box<dyn std::any::Any>>;
 }
 
-/// An endpoint of the stack that these limits name; it serves if it has an identity.
+/// An endpoint of a stack; it serves if it has an identity.
 ///
 /// # Errors
 /// If the identity does not fit the stack.
 pub(crate) fn endpoint(
-    limits: &Limits,
+    stack: Stack,
+    settings: Settings,
     identity: Option<&Identity>,
     gates: &Arc<Gates>,
 ) -> Result<Box<dyn Endpoint>, rustls::Error> {
-    Ok(match limits.stack {
-        Stack::Noq => Box::new(noq::Endpoint::new(limits, identity, gates)?),
-        Stack::Quinn => Box::new(quinn::Endpoint::new(limits, identity, gates)?),
+    Ok(match stack {
+        Stack::Noq => Box::new(noq::Endpoint::new(settings, identity, gates)?),
+        Stack::Quinn => Box::new(quinn::Endpoint::new(settings, identity, gates)?),
     })
 }
 

@@ -137,12 +137,20 @@ fn what_is_told_lost_is_what_the_stack_counts_as_lost() {
     const SIZE: usize = 500_000;
     const AT_ONCE: usize = 50_000;
     let (began, identity) = (Instant::now(), Identity::generate().unwrap());
-    let limits = |seed| Limits { seed: Some([seed; 32]), ..Limits::default() };
+    let settings = |seed| Settings {
+        mtu: 1452,
+        receive_window: 1 << 20,
+        idle: MS * 10_000,
+        keep_alive: MS * 3_000,
+        resets: MS,
+        place: String::new(),
+        seed: Some([seed; 32]),
+    };
     let gates: [Arc<Gates>; 2] = Default::default();
-    let mut client = Endpoint::new(&limits(1), None, &gates[0]).unwrap();
-    let mut server = Endpoint::new(&limits(2), Some(&identity), &gates[1]).unwrap();
+    let mut client = Endpoint::new(settings(1), None, &gates[0]).unwrap();
+    let mut server = Endpoint::new(settings(2), Some(&identity), &gates[1]).unwrap();
     let [from, to] = ["10.0.0.1:5001", "10.0.0.2:4433"].map(|text| text.parse().unwrap());
-    let (_, mut here) = client.connect(began, tls::client(None, None).unwrap(), to, &limits(1)).unwrap();
+    let (_, mut here) = client.connect(began, tls::client(None, None).unwrap(), to).unwrap();
     gates[0].last().1.set(true);
     let mut there: Option<Connection> = None;
     let mut counted = Counted::default();
