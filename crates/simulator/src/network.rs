@@ -123,7 +123,7 @@ impl Network {
             Direction::Reverse => route.reverse,
         };
         match first {
-            First::Link(link) => self.arrive(now, link, packet, ledger, observer),
+            First::Link(link) => self.arrive_at_once(now, link, packet, ledger, observer),
             First::Lane(lane, delay) => self.push(lane, done + delay, packet),
         }
     }
@@ -151,8 +151,21 @@ impl Network {
         target
     }
 
+    /// [`arrive`](Self::arrive) for those who do it less often than the event loop.
+    #[inline(never)]
+    fn arrive_at_once(
+        &mut self,
+        now: Time,
+        id: LinkId,
+        packet: &Packet,
+        ledger: &mut Ledger,
+        observer: &mut impl Observer,
+    ) {
+        self.arrive(now, id, packet, ledger, observer);
+    }
+
     /// A packet arrives at a link.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arrive(
         &mut self,
         now: Time,
@@ -184,7 +197,7 @@ impl Network {
             observer.dropped(now, id, &packet, Some(reason));
         });
         if link.free <= now {
-            self.transmit(now, id, ledger, observer);
+            self.transmit_at_once(now, id, ledger, observer);
         } else if self.schedule.time(self.slots.place(Slot::Link(id))) == Time::NEVER {
             // The transmitter was left alone because nothing waited.
             let free = link.free;
@@ -247,7 +260,7 @@ impl Network {
     }
 
     /// The transmitter of a link is free: begins the next transmission, if any.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn transmit(&mut self, now: Time, id: LinkId, ledger: &mut Ledger, observer: &mut impl Observer) {
         let link = &mut self.links[id];
         if link.free == Time::NEVER {
@@ -264,6 +277,12 @@ impl Network {
             Dequeue::Empty => self.schedule_slot(Slot::Link(id), Time::NEVER),
             Dequeue::NotBefore(time) => self.schedule_slot(Slot::Link(id), time.max(now + Span::from_nanos(1))),
         }
+    }
+
+    /// [`transmit`](Self::transmit) for those who do it less often than the event loop.
+    #[inline(never)]
+    fn transmit_at_once(&mut self, now: Time, id: LinkId, ledger: &mut Ledger, observer: &mut impl Observer) {
+        self.transmit(now, id, ledger, observer);
     }
 
     /// Transmits a packet that waited at a link since `arrived`.

@@ -165,13 +165,22 @@ impl Tournament {
     }
 
     /// Changes the time of a slot.
-    #[inline]
+    // Inlined for up to [`GROUPED`] slots: several times per packet, and all that a path of some
+    // lanes has.
+    #[inline(always)]
     pub(crate) fn set(&mut self, slot: usize, time: Time) {
         if self.leaves == FEW {
             self.few[slot % FEW] = pack::<FEW_BITS>(time, slot % FEW);
         } else if self.leaves <= GROUPED {
             self.some.set_group(slot, pack::<SOME_BITS>(time, slot % GROUPED));
-        } else if self.leaves <= SOME {
+        } else {
+            self.set_of_many(slot, time);
+        }
+    }
+
+    #[inline(never)]
+    fn set_of_many(&mut self, slot: usize, time: Time) {
+        if self.leaves <= SOME {
             self.some.set_slot(slot, pack::<SOME_BITS>(time, slot % SOME));
         } else {
             self.set_leaf(slot, time);

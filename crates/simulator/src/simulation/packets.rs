@@ -44,7 +44,7 @@ impl<O: Observer> Simulation<O> {
     }
 
     /// Lets a receiver send its ACKs and its application read.
-    #[inline]
+    #[inline(always)]
     pub(super) fn answer(&mut self, slot: usize) {
         let now = self.now;
         let Some(flow) = &mut self.flows[slot] else { return };
