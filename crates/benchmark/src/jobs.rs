@@ -54,12 +54,13 @@ impl Benchmark {
     pub fn run(&self, options: &RunOptions<'_>) -> Result<BenchmarkResult, RaceError> {
         self.validate()?;
         let contestants = self.race.contestants.len();
-        // Low rates first: those that are too high save those above them.
         let probes = (0..self.rates().len()).flat_map(|rate| (0..contestants).map(move |c| Job::Probe(c, rate)));
         let connections =
             (0..self.effective_connections()).flat_map(|n| (0..contestants).map(move |c| Job::Startup(c, n)));
         let bursts = (0..contestants).filter(|_| self.bursts > 0).map(Job::Bursts);
         let jobs: Vec<Job> = probes.chain(connections).chain(bursts).collect();
+        let probes = self.order().into_iter().flat_map(|rate| rate * contestants..(rate + 1) * contestants);
+        let begun: Vec<usize> = probes.chain(self.rates().len() * contestants..jobs.len()).collect();
         let never = Cancel::default();
         let cancel = options.cancel.unwrap_or(&never);
         let known: Vec<Known> = (0..contestants).map(|_| Known::default()).collect();
@@ -68,7 +69,7 @@ impl Benchmark {
                 progress(done, jobs.len());
             }
         };
-        let results = in_parallel(jobs.len(), options.threads, cancel, progress, |number| match jobs[number] {
+        let results = in_parallel(jobs.len(), options.threads, cancel, progress, |number| match jobs[begun[number]] {
             Job::Probe(contestant, rate) => self.probe(contestant, self.rates()[rate], &known[contestant], cancel),
             Job::Startup(contestant, connection) => self.connection(contestant, connection, cancel),
             Job::Bursts(_) if cancel.is_cancelled() => Ok(JobResult::Nothing),
@@ -82,7 +83,9 @@ impl Benchmark {
         let mut messages: Vec<Vec<MessageTrain>> = vec![Vec::new(); contestants];
         let mut delivered: Vec<Vec<Vec<u64>>> = vec![Vec::new(); contestants];
         let mut handed_over: Vec<Option<BurstCurve>> = vec![None; contestants];
-        for (job, result) in jobs.iter().zip(results) {
+        let mut results: Vec<_> = begun.iter().zip(results).collect();
+        results.sort_unstable_by_key(|(number, _)| **number);
+        for (job, (_, result)) in jobs.iter().zip(results) {
             match (job, result.unwrap_or(Ok(JobResult::Nothing))?) {
                 (Job::Probe(contestant, _), JobResult::Probe(probe, train, seconds)) => {
                     messages[*contestant].extend(train);
@@ -131,6 +134,19 @@ impl Benchmark {
         simulated_seconds += self.calibrate(&mut attained, options, cancel)?;
         let complete = !cancel.is_cancelled();
         Ok(BenchmarkResult { benchmark: self.clone(), attained, complete, simulated_seconds })
+    }
+
+    /// The probing rates by number, as they are begun. Those above half the fair share first, from
+    /// the lowest on: they take longest, and those that are too high save those above them. The
+    /// short rest fills what is left, so that no thread waits long for the last. Where the first
+    /// that is not accepted ends the curve, it may be any: then from the lowest on.
+    pub(super) fn order(&self) -> Vec<usize> {
+        let rates = self.rates();
+        let half = self.fair_share().mul_ratio(1, 2);
+        let (short, mut order): (Vec<usize>, Vec<usize>) =
+            (0..rates.len()).partition(|number| rates[*number] <= half && !self.probe.first_ends);
+        order.extend(short.into_iter().rev());
+        order
     }
 
     /// What follows from an estimate.

@@ -162,6 +162,15 @@ fn shares_steps_and_rates_follow_from_the_path_and_who_is_there() {
 }
 
 #[test]
+fn rates_that_take_long_are_begun_first_and_with_the_papers_procedure_the_lowest() {
+    // Beside nine peers the fair share is 1 Mbit/s: rates of 0.1 to 1.2 Mbit/s.
+    let mut benchmark = light(&["cubic"], 9);
+    assert_eq!(benchmark.order(), [5, 6, 7, 8, 9, 10, 11, 4, 3, 2, 1, 0]);
+    benchmark.probe.first_ends = true;
+    assert_eq!(benchmark.order(), (0..12).collect::<Vec<_>>());
+}
+
+#[test]
 fn what_cannot_be_benchmarked_is_refused_in_a_sentence() {
     let refused = |change: &dyn Fn(&mut Benchmark)| {
         let mut benchmark = Benchmark::new(Race::default());
