@@ -46,8 +46,8 @@ impl Lateness {
         self.0.is_empty()
     }
 
-    /// For a simulation: those of 10 ms evenly over them, and nothing late where there was none. They
-    /// count from when each was due, or so much later.
+    /// For a simulation: those of 10 ms evenly over them, and nothing late where there was none.
+    /// They count from when each was due, or so much later.
     #[must_use]
     pub fn arrivals(&self, later: Span) -> LateArrivals {
         let us = |us: u64| Time::ZERO + later + Span::from_micros(us);
