@@ -257,8 +257,8 @@ fn disturbed(case: &Case, run: u64, disturbance: &Disturbance) -> Result<Compile
     for (link, waits) in waits {
         compiled.simulation.links[link].standstills = waits.standstills();
     }
-    // They are of ACKs by when their data was due at the receiver. What a link's packets are late by
-    // counts from when they are due at the end of their way.
+    // They are of ACKs by when their data was due at the receiver. What a link's packets are late
+    // by counts from when they are due at the end of their way.
     let back = compiled.simulation.flows[0].return_delay;
     compiled.simulation.links[BACK].late = disturbance.acks.arrivals(back);
     Ok(compiled)
