@@ -168,7 +168,7 @@ mod tests {
         let sequences = [1_000, 2_000, 3_000, 4_000, 5_000];
         let waited = sequences.map(|sequence| data(sequence, 1_000 + u64::from(sequence), 1_000 + u64::from(sequence)));
         let first = [data(0, 1_000, 1_000), ack(1_000, 1_010, 0)];
-        // One ACK for five packets, of which the second and the fourth would have called for others.
+        // One ACK for five packets: the second and the fourth would have called for one each.
         let list = [&first[..], &waited, &[ack(6_000, 6_510, 0)]].concat();
         assert_eq!(late(&list), [(1_000, 0), (3_000, 3_500), (5_000, 1_500), (6_000, 500)]);
         // For four: the last has its own.
