@@ -51,9 +51,8 @@ struct Data {
 /// acknowledges none's, or if something was sent again since, the last one before it. ACKs that a
 /// timer sent are left out.
 ///
-/// A receiver that is held up merges what waits, and acknowledges all of it at once (GRO). Each
-/// second packet of that would have called for an ACK of its own, which was as late as the one that
-/// came.
+/// A receiver that is held up acknowledges what waited with one ACK. Each second packet of that
+/// would have called for an ACK of its own, which was as late as the one that came.
 pub(super) fn late_acks(given: &[Given], hosts: Hosts) -> Seen {
     let mut data = given.iter().filter_map(|given| match given.tcp {
         Some(tcp) if given.host == hosts.receiver && (tcp.payload > 0 || tcp.flags & SYN > 0) => {
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_that_is_held_up_and_merges_what_waited_is_late_for_all_of_it() {
+    fn a_receiver_that_acknowledges_at_once_what_waited_is_late_for_all_of_it() {
         let sequences = [1_000, 2_000, 3_000, 4_000, 5_000];
         let waited = sequences.map(|sequence| data(sequence, 1_000 + u64::from(sequence), 1_000 + u64::from(sequence)));
         let first = [data(0, 1_000, 1_000), ack(1_000, 1_010, 0)];
