@@ -54,13 +54,11 @@ impl Benchmark {
     pub fn run(&self, options: &RunOptions<'_>) -> Result<BenchmarkResult, RaceError> {
         self.validate()?;
         let contestants = self.race.contestants.len();
-        let probes = (0..self.rates().len()).flat_map(|rate| (0..contestants).map(move |c| Job::Probe(c, rate)));
+        let probes = self.order().into_iter().flat_map(|rate| (0..contestants).map(move |c| Job::Probe(c, rate)));
         let connections =
             (0..self.effective_connections()).flat_map(|n| (0..contestants).map(move |c| Job::Startup(c, n)));
         let bursts = (0..contestants).filter(|_| self.bursts > 0).map(Job::Bursts);
         let jobs: Vec<Job> = probes.chain(connections).chain(bursts).collect();
-        let probes = self.order().into_iter().flat_map(|rate| rate * contestants..(rate + 1) * contestants);
-        let begun: Vec<usize> = probes.chain(self.rates().len() * contestants..jobs.len()).collect();
         let never = Cancel::default();
         let cancel = options.cancel.unwrap_or(&never);
         let known: Vec<Known> = (0..contestants).map(|_| Known::default()).collect();
@@ -69,7 +67,7 @@ impl Benchmark {
                 progress(done, jobs.len());
             }
         };
-        let results = in_parallel(jobs.len(), options.threads, cancel, progress, |number| match jobs[begun[number]] {
+        let results = in_parallel(jobs.len(), options.threads, cancel, progress, |number| match jobs[number] {
             Job::Probe(contestant, rate) => self.probe(contestant, self.rates()[rate], &known[contestant], cancel),
             Job::Startup(contestant, connection) => self.connection(contestant, connection, cancel),
             Job::Bursts(_) if cancel.is_cancelled() => Ok(JobResult::Nothing),
@@ -83,9 +81,7 @@ impl Benchmark {
         let mut messages: Vec<Vec<MessageTrain>> = vec![Vec::new(); contestants];
         let mut delivered: Vec<Vec<Vec<u64>>> = vec![Vec::new(); contestants];
         let mut handed_over: Vec<Option<BurstCurve>> = vec![None; contestants];
-        let mut results: Vec<_> = begun.iter().zip(results).collect();
-        results.sort_unstable_by_key(|(number, _)| **number);
-        for (job, (_, result)) in jobs.iter().zip(results) {
+        for (job, result) in jobs.iter().zip(results) {
             match (job, result.unwrap_or(Ok(JobResult::Nothing))?) {
                 (Job::Probe(contestant, _), JobResult::Probe(probe, train, seconds)) => {
                     messages[*contestant].extend(train);
@@ -236,11 +232,12 @@ impl Benchmark {
         Estimate::new(self.wanted(probes), &self.probe).unfinished(&self.rates())
     }
 
-    /// Probes up to the last that is wanted. Whether those above it were made depends on the order
-    /// of work.
+    /// Probes up to the last that is wanted, from the lowest rate on. Whether those above it were
+    /// made depends on the order of work.
     fn wanted(&self, mut probes: Vec<RateProbe>) -> Vec<RateProbe> {
         let last = last_wanted(probes.iter().map(|probe| (probe.rate, probe.verdict)), &self.probe);
         probes.retain(|probe| last.is_none_or(|last| probe.rate <= last));
+        probes.sort_by_key(|probe| probe.rate);
         probes
     }
 

@@ -36,6 +36,9 @@ pub struct Limits {
     /// whether the server is still there, and again after as long; default 1 s, which is the
     /// initial RTO of RFC 6298. A server that was started anew answers with a reset.
     pub asks: Span,
+    /// How often a client begins a handshake in which nothing new arrives for
+    /// [`SILENCE`](crate::SILENCE), at least once; default 5.
+    pub attempts: u8,
     /// Shortest time from one stateless reset to the next; default 1 ms. Each is shorter than what
     /// it answers (RFC 9000 section 10.3), so this limits work only; with the stack's 20 ms some of
     /// 64 clients would wait for seconds.
@@ -66,6 +69,7 @@ impl Default for Limits {
             receive_window: 32 << 20,
             idle: Duration::from_secs(10),
             asks: Span::from_secs(1),
+            attempts: 5,
             resets: Duration::from_millis(1),
             place: String::new(),
             seed: None,

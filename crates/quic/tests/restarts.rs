@@ -8,9 +8,9 @@ mod link;
 use common::request;
 use flowstart_quic::message::Direction;
 use flowstart_quic::tls::Identity;
-use flowstart_quic::{Arrival, Limits, Node as _, Service};
+use flowstart_quic::{Arrival, Limits, Node as _, Service, Stack};
 use flowstart_units::{Rate, Span, Time};
-use link::{Link, World, server_address, world};
+use link::{Link, World, server_address, world, world_over};
 
 const ONE: (&str, &str) = ("slow_start", "cubic");
 const TWO: (&str, &str) = ("fair_queuing_probe", "delay_or_cubic");
@@ -66,16 +66,18 @@ fn clients_of_a_server_that_was_started_anew_hear_of_it_in_little_more_than_a_se
 /// they begin anew with the next, or hear that it knows nothing of them.
 #[test]
 fn clients_in_a_handshake_begin_anew() {
-    for (direction, contestant) in [Direction::Down, Direction::Up].into_iter().flat_map(|way| [(way, ONE), (way, TWO)])
+    let ways = [Direction::Down, Direction::Up].into_iter().flat_map(|way| [(way, ONE), (way, TWO)]);
+    for (stack, (direction, contestant)) in
+        Stack::ALL.into_iter().flat_map(|stack| ways.clone().map(move |it| (stack, it)))
     {
         let (mut completed, mut reset) = (0, 0);
         // It takes 60 ms: three round trips, one of them to show an address.
         for killed in 0..80 {
             let link = Link { rate: Rate::from_mbps(5), ..Link::default() };
-            let mut world = world(&link, request(direction, 100_000, contestant), None, Service::default());
+            let mut world = world_over(&link, request(direction, 100_000, contestant), [stack; 2]);
             world.run_until(Time::ZERO + Span::from_millis(killed));
             let identity = copy(&world.identity);
-            world.restart(&identity, &Limits::default());
+            world.restart(&identity, &Limits { stack, ..Limits::default() });
             while !world.client.is_over(world.now) {
                 world.step(Time::NEVER);
             }
@@ -86,11 +88,40 @@ fn clients_in_a_handshake_begin_anew() {
                     completed += 1;
                 }
                 Err(failed) if failed.to_string().contains("reset the connection") => reset += 1,
-                Err(failed) => panic!("{direction:?} {contestant:?} {killed}: {failed} after {after}"),
+                Err(failed) => panic!("{stack:?} {direction:?} {contestant:?} {killed}: {failed} after {after}"),
             }
             assert!(after < Span::from_secs(5), "{direction:?} {contestant:?} {killed}: {after}");
         }
         assert!(completed > 20 && reset > 5, "{direction:?} {contestant:?}: {completed} and {reset}");
+    }
+}
+
+/// A server that is there all the time, and has heard what is wanted; what it says gets lost for as
+/// long as a client waits. It has a session of that client's, in which nothing will happen.
+#[test]
+fn a_handshake_that_begins_anew_disturbs_no_server_that_knew_of_the_first() {
+    let ways = [Direction::Down, Direction::Up].into_iter().flat_map(|way| [(way, ONE), (way, TWO)]);
+    for (stack, (direction, contestant)) in
+        Stack::ALL.into_iter().flat_map(|stack| ways.clone().map(move |it| (stack, it)))
+    {
+        for deaf in [25, 43, 51] {
+            let mut world = world_over(&Link::default(), request(direction, 100_000, contestant), [stack; 2]);
+            world.run_until(Time::ZERO + Span::from_millis(deaf));
+            world.pipes[1].link.loss = 1;
+            world.run_until(Time::ZERO + Span::from_millis(3_030));
+            world.pipes[1].link.loss = 0;
+            while !world.client.is_over(world.now) {
+                world.step(Time::NEVER);
+            }
+            let (after, outcome) = (world.now, world.client.outcome());
+            let transferred =
+                outcome.unwrap_or_else(|said| panic!("{stack:?} {direction:?} {contestant:?} {deaf}: {said}"));
+            assert!(transferred.received.intact && transferred.received.bytes == 100_000);
+            assert!(
+                after < Time::ZERO + Span::from_secs(5),
+                "{stack:?} {direction:?} {contestant:?} {deaf}: {after:?}"
+            );
+        }
     }
 }
 

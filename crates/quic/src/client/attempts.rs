@@ -13,9 +13,6 @@ use crate::endpoint::{Endpoint, Limits};
 use crate::tap::Tap;
 use crate::tls::{self, Fingerprint};
 
-/// Attempts of one connection. Each ends after [`SILENCE`] without anything new.
-const MOST: u8 = 5;
-
 /// How each connection is made.
 #[derive(Debug)]
 pub(super) struct Attempts {
@@ -99,9 +96,9 @@ impl Attempts {
     /// Tries a connection anew.
     pub(super) fn next(&mut self, now: Time, number: usize) -> Result<(Endpoint, Option<Tap>), Failed> {
         let before = self.newest[number].before + 1;
-        if before == MOST {
+        if before >= self.limits.attempts {
             let (to, seconds) = (self.to, SILENCE.as_secs_f64());
-            let each = format!("{MOST} attempts got stuck, each for {seconds} s");
+            let each = format!("{before} attempts got stuck, each for {seconds} s");
             return Err(Failed(format!("{to} answers, but no connection comes about: {each}")));
         }
         self.newest[number] = Attempt { before, ..Attempt::new(now) };

@@ -58,13 +58,15 @@ impl Client {
                 self.attempts.leave(stuck);
                 continue;
             }
-            let mut again = stuck..stuck + 1;
             if spoke {
                 // The server may have heard what was wanted, and have begun a session.
                 self.request.session = self.request.session.wrapping_add(1);
-                again = 0..self.lines.len();
             }
-            for number in again {
+            for number in 0..self.lines.len() {
+                // Whoever has named that session has to begin anew, too.
+                if number != stuck && !(spoke && self.lines[number].control.is_some()) {
+                    continue;
+                }
                 match self.attempts.next(now, number) {
                     Ok((endpoint, tap)) => {
                         self.endpoints[number] = endpoint;
