@@ -185,6 +185,18 @@ impl Connection {
         self.ready
     }
 
+    /// True as long as the handshake goes on.
+    #[must_use]
+    pub fn is_in_handshake(&self) -> bool {
+        !self.ready && !self.inner.is_closed()
+    }
+
+    /// True once either end has closed it.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.inner.is_closed()
+    }
+
     /// True when nothing more will come of it.
     #[must_use]
     pub fn is_drained(&self) -> bool {

@@ -134,6 +134,8 @@ pub struct Endpoint {
     answers: Vec<(Outgoing, Vec<u8>)>,
     turn: usize,
     server: bool,
+    /// A connection that went for another attempt of its client.
+    displaced: Option<usize>,
 }
 
 impl Endpoint {
@@ -152,6 +154,7 @@ impl Endpoint {
             connections: Vec::new(),
             answers: Vec::new(),
             turn: 0,
+            displaced: None,
         })
     }
 
@@ -213,7 +216,7 @@ impl Endpoint {
                 }
                 None
             }
-            Handled::New { proven } => self.incoming(now, proven),
+            Handled::New { proven } => self.incoming(now, arrival.from, proven),
             Handled::Answer(transmit) => {
                 self.answer(Some(transmit), buffer);
                 None
@@ -228,9 +231,46 @@ impl Endpoint {
         }
     }
 
-    fn incoming(&mut self, now: Time, proven: bool) -> Option<usize> {
+    /// A connection from this address whose handshake is not over: an attempt that whoever is there
+    /// has given up, if it begins another.
+    #[must_use]
+    pub fn unfinished(&self, from: SocketAddr) -> Option<usize> {
+        let of = |connection: &Connection| connection.whereabouts().0 == from && connection.is_in_handshake();
+        self.connections.iter().position(|slot| slot.as_ref().is_some_and(of))
+    }
+
+    /// A connection is gone at once, without a word to the other end.
+    pub fn forget(&mut self, number: usize) {
+        if let Some(slot) = self.connections.get_mut(number)
+            && slot.take().is_some()
+        {
+            self.inner.forget(number);
+        }
+    }
+
+    /// The connection that went for the newest, if one did.
+    pub fn take_displaced(&mut self) -> Option<usize> {
+        self.displaced.take()
+    }
+
+    /// Whether there are as many connections as there may be. One that is closed counts no more,
+    /// though the stack still answers what arrives of it for a while; of those there are no more
+    /// than as many again.
+    fn is_full(&self) -> bool {
+        let open = self.connections.iter().flatten().filter(|connection| !connection.is_closed()).count();
+        open >= self.limits.connections || self.inner.open_connections() / 2 >= self.limits.connections
+    }
+
+    fn incoming(&mut self, now: Time, from: SocketAddr, proven: bool) -> Option<usize> {
         let mut buffer = Vec::new();
-        let transmit = if !self.server || self.inner.open_connections() >= self.limits.connections {
+        // Who begins a handshake anew takes the place of his own first one. Whether he is where he
+        // seems to be is asked before.
+        let own = self.is_full().then(|| self.unfinished(from));
+        if let (Some(Some(own)), true) = (own, proven) {
+            self.forget(own);
+            self.displaced = Some(own);
+        }
+        let transmit = if !self.server || own == Some(None) {
             self.inner.refuse(&mut buffer)
         } else if !proven {
             // Nothing is sent to an address that has not shown that it receives (RFC 9000 section

@@ -198,7 +198,16 @@ impl Server {
     }
 
     fn accept(&mut self, now: Time, number: usize, peer: SocketAddr) {
-        let same = self.lines.values().filter(|line| self.service.is_one_peer(line.peer.ip(), peer.ip())).count();
+        // An earlier attempt in whose place it is, or may be.
+        self.endpoint.take_displaced().map(|other| self.lines.remove(&other));
+        let mut same = self.of_peer(peer);
+        if same >= self.service.per_peer
+            && let Some(own) = self.endpoint.unfinished(peer).filter(|own| *own != number)
+        {
+            self.endpoint.forget(own);
+            self.lines.remove(&own);
+            same = self.of_peer(peer);
+        }
         let many = (same >= self.service.per_peer).then(|| self.service.enough(peer.ip(), same));
         if let Some(why) = self.ends.clone().or(many) {
             self.unwanted.insert(number, why.clone());
@@ -216,6 +225,11 @@ impl Server {
             joining: None,
         };
         self.lines.insert(number, line);
+    }
+
+    /// How many connections one peer has.
+    fn of_peer(&self, peer: SocketAddr) -> usize {
+        self.lines.values().filter(|line| self.service.is_one_peer(line.peer.ip(), peer.ip())).count()
     }
 
     /// Bytes that senders have given to the stack, of all transfers that go on.

@@ -6,11 +6,11 @@ mod common;
 mod link;
 
 use common::request;
-use flowstart_quic::message::Direction;
+use flowstart_quic::message::{Direction, Request};
 use flowstart_quic::tls::Identity;
 use flowstart_quic::{Arrival, Limits, Node as _, Service, Stack};
 use flowstart_units::{Rate, Span, Time};
-use link::{Link, World, server_address, world, world_over};
+use link::{Link, World, client, server_address, world, world_over};
 
 const ONE: (&str, &str) = ("slow_start", "cubic");
 const TWO: (&str, &str) = ("fair_queuing_probe", "delay_or_cubic");
@@ -122,6 +122,51 @@ fn a_handshake_that_begins_anew_disturbs_no_server_that_knew_of_the_first() {
                 "{stack:?} {direction:?} {contestant:?} {deaf}: {after:?}"
             );
         }
+    }
+}
+
+/// Neither if all places are taken, by its own first attempt: that of a client whose address is
+/// known, and whose handshake is not over, is free for its second.
+#[test]
+fn a_client_that_begins_anew_takes_the_place_of_its_first_attempt() {
+    let ways = [(Stack::ALL[0], true), (Stack::ALL[0], false), (Stack::ALL[1], true), (Stack::ALL[1], false)];
+    for (stack, few) in ways {
+        let mut world = world_over(&Link::default(), request(Direction::Down, 100_000, ONE), [stack; 2]);
+        let (all, of_one) = if few { (1, 8) } else { (64, 1) };
+        let identity = copy(&world.identity);
+        let service = Service { per_peer: of_one, ..Service::default() };
+        world.restart_with(&identity, &Limits { stack, connections: all, ..Limits::default() }, service);
+        world.run_until(Time::ZERO + Span::from_millis(25));
+        world.pipes[1].link.loss = 1;
+        world.run_until(Time::ZERO + Span::from_millis(3_030));
+        world.pipes[1].link.loss = 0;
+        while !world.client.is_over(world.now) {
+            world.step(Time::NEVER);
+        }
+        let (after, outcome) = (world.now, world.client.outcome());
+        let transferred = outcome.unwrap_or_else(|said| panic!("{stack:?} {few}: {said}"));
+        assert!(transferred.received.intact && after < Time::ZERO + Span::from_secs(5), "{stack:?} {few}: {after:?}");
+    }
+}
+
+/// Whoever forges a client's address does not get its place: his packet has no token. Nor does who
+/// is at another port.
+#[test]
+fn nobody_else_takes_the_place_of_a_handshake() {
+    for stack in Stack::ALL {
+        let mut world = world_over(&Link::default(), request(Direction::Down, 100_000, ONE), [stack; 2]);
+        let identity = copy(&world.identity);
+        world.restart(&identity, &Limits { stack, connections: 1, ..Limits::default() });
+        world.run_until(Time::ZERO + Span::from_millis(35));
+        let mut other = client(world.clock, world.now, Request { session: 8, ..request(Direction::Down, 1000, ONE) });
+        let mut first = Vec::new();
+        assert!(other.poll_transmit(world.now, 0, &mut first).is_some());
+        for from in [world.ports[0], world.ports[1]] {
+            let arrival = Arrival { at: world.now, from, ecn: None };
+            world.server.handle(world.now, 0, &arrival, &first);
+        }
+        let outcome = world.run(Span::from_secs(30)).0.unwrap_or_else(|said| panic!("{stack:?}: {said}"));
+        assert!(outcome.received.intact, "{stack:?}");
     }
 }
 

@@ -237,6 +237,10 @@ macro_rules! adapter {
                 }
             }
 
+            fn forget(&mut self, number: usize) {
+                let _ = self.inner.handle_event(ConnectionHandle(number), $proto::EndpointEvent::drained());
+            }
+
             fn handle_event(&mut self, number: usize, event: ForEndpoint) -> Option<ForConnection> {
                 let ForEndpoint::$variant(event) = event else { return None };
                 self.inner.handle_event(ConnectionHandle(number), event).map(ForConnection::$variant)

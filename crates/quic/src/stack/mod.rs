@@ -35,6 +35,15 @@ pub enum Stack {
 impl Stack {
     /// All there are.
     pub const ALL: [Self; 2] = [Self::Noq, Self::Quinn];
+
+    /// Its name, as options take it and results give it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Noq => "noq",
+            Self::Quinn => "quinn",
+        }
+    }
 }
 
 /// What a stack may do, beyond what congestion control decides.
@@ -228,6 +237,9 @@ pub(crate) trait Endpoint: fmt::Debug + Send {
 
     /// Gives who wants a connection one. If that fails there may be an answer.
     fn accept(&mut self, now: Instant, answer: &mut Vec<u8>) -> Result<Made, Option<Transmit>>;
+
+    /// A connection is gone without a word to the other end.
+    fn forget(&mut self, number: usize);
 
     /// Passes on what a connection has for it; what it has for the connection.
     fn handle_event(&mut self, number: usize, event: ForEndpoint) -> Option<ForConnection>;
