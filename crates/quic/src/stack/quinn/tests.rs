@@ -232,3 +232,66 @@ fn what_is_told_lost_is_what_the_stack_counts_as_lost() {
     // The stack counts the ACKs that it never hears of as well.
     assert!(counted.lost < stats.lost_packets, "{stats:?}");
 }
+
+/// Packets of the handshake have numbers of their own, from 0 on as those of data: what is told of
+/// them would be taken for data.
+#[test]
+fn nothing_is_told_of_what_has_a_long_header() {
+    let (began, identity) = (Instant::now(), Identity::generate().unwrap());
+    let settings = |seed| Settings {
+        mtu: 1452,
+        receive_window: 1 << 20,
+        idle: MS * 10_000,
+        keep_alive: MS * 3_000,
+        resets: MS,
+        place: String::new(),
+        seed: Some([seed; 32]),
+    };
+    let gates: [Arc<Gates>; 2] = Default::default();
+    let mut client = Endpoint::new(settings(1), None, &gates[0]).unwrap();
+    let mut server = Endpoint::new(settings(2), Some(&identity), &gates[1]).unwrap();
+    let [from, to] = ["10.0.0.1:5001", "10.0.0.2:4433"].map(|text| text.parse().unwrap());
+    let (_, mut here) = client.connect(began, tls::client(None, None).unwrap(), to).unwrap();
+    let mut there: Option<Connection> = None;
+    // Datagrams of either end with long headers, and packets of data that were told.
+    let (mut long, mut data) = ([0; 2], [0; 2]);
+    for round in 0..10 {
+        let now = began + MS * 10 * round;
+        let mut flying: Vec<(bool, Vec<u8>)> = Vec::new();
+        if round > 5 {
+            here.ping();
+        }
+        let ends: [Option<&mut dyn super::super::Connection>; 2] =
+            [Some(here.as_mut()), there.as_mut().map(|there| there as &mut dyn super::super::Connection)];
+        for (end, connection) in ends.into_iter().enumerate() {
+            let Some(connection) = connection else { continue };
+            let (gate, mut buffer): (Gate, Vec<u8>) = (gates[end].last().1, Vec::new());
+            gate.set(true);
+            while connection.poll_transmit(now, &mut buffer).is_some() {
+                let sent = told(&gate).iter().filter(|what| matches!(what, Told::Sent { .. })).count();
+                let is_long = buffer[0] & 0x80 != 0;
+                assert!(!is_long || sent == 0, "{round}: {end}");
+                long[end] += usize::from(is_long);
+                data[end] += sent;
+                gate.set(true);
+                flying.push((end == 0, std::mem::take(&mut buffer)));
+            }
+        }
+        let now = now + MS * 5;
+        for (to_server, bytes) in flying {
+            let (end, from) = if to_server { (&mut server, from) } else { (&mut client, to) };
+            match end.handle(now, from, None, &bytes, &mut Vec::new()) {
+                Some(Handled::For(_, event)) if to_server => there.as_mut().unwrap().handle_event(event),
+                Some(Handled::For(_, event)) => here.handle_event(event),
+                Some(Handled::New { .. }) => {
+                    let incoming = server.incoming.take().unwrap();
+                    let made = server.inner.accept(incoming, now, &mut Vec::new(), None);
+                    let (_, inner) = made.map_err(|error| error.cause).unwrap();
+                    there = Some(Connection::new(inner, &server.factory, now));
+                }
+                Some(Handled::Answer(_)) | None => {}
+            }
+        }
+    }
+    assert!(long.iter().all(|count| *count > 0) && data.iter().all(|count| *count > 0), "{long:?} {data:?}");
+}
