@@ -4,8 +4,9 @@
 //! When HyStart takes over from chirps that said nothing, its window is what it would have been
 //! without them: one more packet for every packet delivered, at most twice what is in flight. From
 //! chirps that were read, but drowned in jitter, it takes over with what is in flight and grows
-//! more slowly. On long ways its rounds are those that it would have had from the first ACK on. It
-//! is also in charge of transfers that are too short for chirps to gain anything.
+//! more slowly. On long ways its rounds are those that it would have had from the first ACK on; on
+//! others, if it takes over in the first burst of ACKs, from the next burst on. It is also in charge
+//! of transfers that are too short for chirps to gain anything.
 
 use flowstart_chirping::{AdaptiveChirping, AdaptiveChirpingConfig};
 use flowstart_control::{
@@ -32,6 +33,8 @@ pub struct ChirpingOrHystart {
     /// Packets delivered before the flow began, or began again, and when its first ACK came; `None`
     /// until then.
     base: Option<(u64, Time)>,
+    /// When the last ACK came since then, and the longest time from one to the next.
+    apart: (Time, Span),
     /// Packets whose delivery the window has been given already.
     credit: u32,
     /// Gap between packets until the window is full for the first time, and when the next may
@@ -70,6 +73,7 @@ impl ChirpingOrHystart {
             latest_start: config.latest_start,
             catch_up: config.catch_up,
             base: None,
+            apart: (Time::ZERO, Span::ZERO),
             credit: 0,
             pace: None,
             paced: 1,
@@ -119,9 +123,9 @@ impl ChirpingOrHystart {
         // Every ACK so far let a packet go, and the window has room for these.
         let missing = u64::from(window.cwnd.saturating_sub(ack.in_flight));
         let spread = ack.now.since(first) + gap * missing;
-        self.hystart.has_been_spread(spread.min(ack.srtt));
         // Its own ACKs may all have waited behind what chirps have queued.
         self.hystart.has_seen(ack.min_rtt.max(self.slowest.0));
+        self.hystart.has_taken_over(ack.now, spread.min(ack.srtt), self.apart.1);
         let chirps = self.chirping.schedule();
         if chirps.is_host_late() {
             self.saturation = None;
@@ -212,6 +216,8 @@ impl FlowStart for ChirpingOrHystart {
         if self.chirping.schedule().room().is_none() {
             self.slowest.0 = self.slowest.0.max(ack.rtt.unwrap_or(Span::ZERO));
         }
+        let (before, longest) = self.base.map_or((ack.now, Span::ZERO), |_| self.apart);
+        self.apart = (ack.now, longest.max(ack.now.since(before)));
         let base = *self.base.get_or_insert((ack.delivered.saturating_sub(u64::from(ack.acked)), ack.now));
         if self.chirping.is_repairing() && window.ssthresh == INFINITE_SSTHRESH {
             // The timeout was taken back: a link that was silent cannot be read, and nothing would

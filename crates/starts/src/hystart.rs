@@ -143,6 +143,11 @@ pub struct Hystart {
     mss: u32,
     /// Time over which what is acknowledged now had been spread; zero usually.
     spread: Span,
+    /// A train no longer than this may be that of packets that did not leave in a burst; zero
+    /// usually.
+    short_train: Span,
+    /// When the last ACK came, while rounds do not begin with a burst.
+    mid_burst: Option<Time>,
     /// A detector fired. Only a timeout forgets that, as in Linux.
     found: bool,
     /// Smallest RTT seen; [`Span::MAX`] before the first sample.
@@ -170,6 +175,8 @@ impl Hystart {
             paced: config.paced.unwrap_or(paced),
             mss,
             spread: Span::ZERO,
+            short_train: Span::ZERO,
+            mid_burst: None,
             found: false,
             delay_min: Span::MAX,
             round_start: Time::ZERO,
@@ -203,7 +210,7 @@ impl Hystart {
 
     /// Longest train that does not end slow start.
     pub(super) fn train_limit(&self, window: &Window) -> Span {
-        self.path_limit(window) + self.spread
+        (self.path_limit(window) + self.spread).max(self.short_train)
     }
 
     /// The same for a train that is as long as the path makes it.
@@ -230,6 +237,31 @@ impl Hystart {
     /// those let go, from then on.
     pub(super) fn has_been_spread(&mut self, spread: Span) {
         self.spread = spread;
+    }
+
+    /// This start takes over in the middle of the first burst of ACKs, the last of them at `now`,
+    /// whose packets did not leave in a burst but over `spread`. Bursts that those let go come out
+    /// over that time or over what the path needs for them, whichever is longer, so that a train
+    /// that is longer than both is the path's. The times `apart` from one ACK to the next may add
+    /// one at either end. Rounds begin with the next burst, as they would have.
+    ///
+    /// Where those ACKs came too far apart for a train a pause does not tell where a burst begins.
+    /// On a long way rounds have been counted before ([`Self::has_passed`]).
+    pub(super) fn has_taken_over(&mut self, now: Time, spread: Span, apart: Span) {
+        if apart > self.config.ack_delta {
+            self.has_been_spread(spread);
+            return;
+        }
+        self.short_train = spread + apart * 2;
+        self.mid_burst = Some(now).filter(|_| !self.config.is_long(self.delay_min));
+    }
+
+    /// True if rounds do not begin with a burst yet and this ACK is the first of one.
+    fn begins_burst(&mut self, now: Time) -> bool {
+        let Some(before) = self.mid_burst else { return false };
+        let begins = now.since(before) > self.config.ack_delta;
+        self.mid_burst = Some(now).filter(|_| !begins);
+        begins
     }
 
     /// Before this start took over the smallest RTT was this.
@@ -268,7 +300,7 @@ impl Hystart {
 
     /// Takes in one RTT sample (`hystart_update`).
     fn update(&mut self, ack: &Ack, rtt: Span, window: &Window) -> Option<ExitReason> {
-        let ends = ack.una > self.round_end;
+        let ends = self.begins_burst(ack.now) || ack.una > self.round_end;
         if self.config.round_ends_late {
             let verdict = self.judge(ack, rtt, window);
             if ends {
@@ -342,7 +374,7 @@ impl FlowStart for Hystart {
     fn on_restart(&mut self, now: Time, restart: Restart, _window: &Window, _last: LastRtt) -> bool {
         if restart == Restart::Timeout {
             self.found = false;
-            self.spread = Span::ZERO;
+            (self.spread, self.short_train, self.mid_burst) = (Span::ZERO, Span::ZERO, None);
             self.delay_min = Span::MAX;
             self.begin_round(now, self.prior_next);
         }

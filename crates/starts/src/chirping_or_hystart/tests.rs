@@ -184,3 +184,37 @@ fn what_rises_in_two_round_trips_ends_the_start_for_good() {
     let last = LastRtt { srtt: ms(20), min_rtt: ms(20) };
     assert!(!start.on_restart(Time::ZERO, Restart::Undo, &window, last));
 }
+
+/// The first ACKs come 1, 0.2 and 0.5 ms apart; those of a start that begins again count anew.
+#[test]
+fn the_longest_time_between_acks_is_of_those_since_the_flow_began_or_began_again() {
+    let us = Span::from_micros;
+    let mut start = ChirpingOrHystart::new(&AdaptiveChirpingConfig::default(), 10, false, 1448);
+    let mut window = Window::new(10);
+    let mut at = |start: &mut ChirpingOrHystart, times: &[u64]| {
+        for time in times {
+            start.on_ack(&Ack { now: Time::ZERO + us(*time), ..with_rtt(ms(20)) }, &mut window);
+        }
+        start.apart.1
+    };
+    assert_eq!(at(&mut start, &[50_000, 51_000, 51_200, 51_700]), ms(1));
+    start.on_restart(Time::ZERO, Restart::Idle, &Window::new(10), LastRtt { srtt: ms(20), min_rtt: ms(20) });
+    assert_eq!(at(&mut start, &[400_000, 400_300]), us(300));
+}
+
+/// 10 packets arrived within 6 ms, 10 are to leave within 2.5 ms. With ACKs 1 ms apart a train of
+/// more than 10.5 ms is the path's; with 0.7 ms HyStart's limit of 10 ms is longer. Where they came
+/// 3 ms apart 8.5 ms are added to that.
+#[test]
+fn a_train_that_is_longer_than_packets_were_spread_is_the_paths() {
+    let us = Span::from_micros;
+    for (apart, limit) in [(ms(1), us(10_500)), (us(700), us(10_000)), (ms(3), us(10_000 + 8500))] {
+        let mut start = ChirpingOrHystart::new(&AdaptiveChirpingConfig::default(), 10, false, 1448);
+        start.apart.1 = apart;
+        let mut window = Window::new(10);
+        let now = Time::ZERO + ms(46);
+        let ack = Ack { now, in_flight: 10, delivered: 10, ..with_rtt(ms(20)) };
+        start.take_over(&ack, (0, Time::ZERO + ms(40)), 0, &mut window);
+        assert_eq!(start.hystart.train_limit(&window), limit, "{apart}");
+    }
+}

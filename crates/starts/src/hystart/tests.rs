@@ -200,3 +200,59 @@ fn after_a_detection_only_a_timeout_arms_it_again() {
     assert!(restart(&mut start, Restart::Timeout));
     assert_eq!(start.delay_min, Span::MAX);
 }
+
+/// How many of 60 ACKs, 400 us apart, behind a pause of `pause` us, come until a train ends what
+/// took over in the middle of a burst that had been spread over `spread` us, ACKs `apart` us apart.
+fn train_after(spread: u64, apart: u64, pause: u64) -> Option<u64> {
+    let us = Span::from_micros;
+    let mut start = started(HystartConfig::default(), false, ms(10));
+    let mut now = Time::ZERO + us(1000);
+    start.has_taken_over(now, us(spread), us(apart));
+    // The rest of that burst.
+    for _ in 0..5 {
+        now += us(apart.min(2000));
+        assert_eq!(sample(&mut start, now, ms(10), 40), None);
+    }
+    now += us(pause);
+    (0..60_u64).find_map(|n| sample(&mut start, now + us(400) * n, ms(10), 40).map(|_| n))
+}
+
+/// Half of 10 ms, and what bursts may add: 13 ACKs.
+#[test]
+fn what_takes_over_in_a_burst_begins_rounds_with_the_next_one() {
+    assert_eq!(train_after(3000, 400, 2001), train_after(0, 400, 2001));
+    assert_eq!(train_after(3000, 400, 2001), Some(14));
+    assert_eq!(train_after(3000, 400, 2000), Some(2), "no pause: the train began a round before");
+    assert_eq!(train_after(3000, 2001, 4000), None, "too far apart for a train: the round is the old one");
+}
+
+#[test]
+fn a_train_is_the_paths_if_it_is_longer_than_packets_were_spread() {
+    // 7 ms and 0.4 at either end are 7.8.
+    assert_eq!([4000, 4600, 7000].map(|spread| train_after(spread, 400, 2001)), [Some(14), Some(14), Some(20)]);
+}
+
+/// On a way longer than 128 ms rounds have been counted from the first ACK on.
+#[test]
+fn on_a_long_way_the_rounds_that_were_counted_stay() {
+    for (rtt, begins) in [(127, true), (129, false)] {
+        let mut start = started(HystartConfig::default(), false, ms(rtt));
+        start.has_taken_over(Time::ZERO, ms(1), ms(1));
+        sample(&mut start, Time::ZERO + ms(3), ms(rtt), 40);
+        assert_eq!(start.round_start > Time::ZERO, begins, "{rtt}");
+    }
+}
+
+#[test]
+fn only_the_first_pause_begins_a_round_and_a_timeout_forgets_how_packets_were_spread() {
+    let mut start = started(HystartConfig::default(), false, ms(10));
+    start.has_taken_over(Time::ZERO, ms(9), ms(1));
+    sample(&mut start, Time::ZERO + ms(3), ms(10), 40);
+    sample(&mut start, Time::ZERO + ms(6), ms(10), 40);
+    assert_eq!(start.round_start, Time::ZERO + ms(3));
+    let (window, last) = (Window::new(40), LastRtt { srtt: ms(10), min_rtt: ms(10) });
+    assert_eq!(start.train_limit(&window), ms(11));
+    start.has_taken_over(Time::ZERO, ms(9), ms(1));
+    start.on_restart(Time::ZERO, Restart::Timeout, &window, last);
+    assert_eq!((start.short_train, start.mid_burst), (Span::ZERO, None));
+}
