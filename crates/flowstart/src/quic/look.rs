@@ -136,6 +136,7 @@ pub(crate) fn look(args: &PathArgs) -> Done {
             "up": document(&up, &down),
             "seconds": took,
             "real_time_priority": punctual,
+            "stack": target.stack.name(),
         }));
     }
     if !punctual {

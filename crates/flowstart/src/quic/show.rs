@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use serde_json::{Value, json};
 
 use flowstart_quic::message::{Direction, Isolated, Received, Report, Request, harmless};
-use flowstart_quic::{News, SoFar, Transferred};
+use flowstart_quic::{News, SoFar, Stack, Transferred};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::kept::learnt;
@@ -176,7 +176,7 @@ fn us(nanos: u64) -> f64 {
 }
 
 /// A transfer for programs.
-pub(super) fn json(request: &Request, outcome: &Transferred, real_time: bool) -> Value {
+pub(super) fn json(request: &Request, stack: Stack, outcome: &Transferred, real_time: bool) -> Value {
     json!({
         "contestant": format!("{}+{}", request.start, request.avoidance),
         "request": request,
@@ -186,12 +186,13 @@ pub(super) fn json(request: &Request, outcome: &Transferred, real_time: bool) ->
         "handshake_rtt_ns": outcome.handshake.as_nanos(),
         "fingerprint": outcome.fingerprint.map(|fingerprint| fingerprint.to_string()),
         "real_time_priority": real_time,
+        "stack": stack.name(),
         "interrupted": false,
     })
 }
 
 /// An interrupted transfer for programs: what this end does not know is null.
-pub(super) fn json_so_far(request: &Request, so_far: &SoFar, real_time: bool) -> Value {
+pub(super) fn json_so_far(request: &Request, stack: Stack, so_far: &SoFar, real_time: bool) -> Value {
     json!({
         "contestant": format!("{}+{}", request.start, request.avoidance),
         "request": request,
@@ -201,6 +202,7 @@ pub(super) fn json_so_far(request: &Request, so_far: &SoFar, real_time: bool) ->
         "handshake_rtt_ns": so_far.handshake.as_nanos(),
         "fingerprint": so_far.fingerprint.map(|fingerprint| fingerprint.to_string()),
         "real_time_priority": real_time,
+        "stack": stack.name(),
         "interrupted": true,
     })
 }

@@ -216,7 +216,7 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
     if let Some((out, file)) = arriving {
         file.finish().map_err(|error| Failure::file("write", out, &error))?;
     }
-    let document = show::json(&request, &outcome, real_time);
+    let document = show::json(&request, args.server.stack.into(), &outcome, real_time);
     if let Some(result) = result {
         write_file(result, format!("{document:#}\n").as_bytes())?;
     }
@@ -243,7 +243,7 @@ fn interrupted(args: &FetchArgs, request: &Request, so_far: &SoFar, real_time: b
     if args.file.is_some() || received + sent == 0 {
         return Err(Failure::InterruptedEarly);
     }
-    let document = show::json_so_far(request, so_far, real_time);
+    let document = show::json_so_far(request, args.server.stack.into(), so_far, real_time);
     if let Some(result) = &args.out {
         write_file(result, format!("{document:#}\n").as_bytes())?;
     }
