@@ -371,6 +371,8 @@ fn detector(config: &LookConfig, service: Span, room: Option<u32>) -> Option<Tra
         longest_train: config.detection_train,
         most_batches: config.detection_batches,
         proof_service: Span::ZERO,
+        // A look has its time anyway, and what follows a batch tells of RTTs without a queue.
+        long_wait: f64::MAX,
         ..TrainProbeConfig::default()
     };
     // Packets that may wait; without knowledge as many as the detector likes. Where they are few, a
@@ -409,6 +411,7 @@ mod tests {
             longest_train: 96,
             most_batches: 6,
             proof_service: Span::ZERO,
+            long_wait: f64::MAX,
             ..TrainProbeConfig::default()
         };
         assert_eq!((fits(Span::ZERO), fits(Span::from_micros(120))), (Some(usual), Some(usual)));

@@ -70,9 +70,20 @@ impl App {
         }
     }
 
-    /// The deadline has come: more bytes are due.
+    /// The flow is to be asked at this time what it wants, though no more will be written.
+    pub(crate) fn wake_after_end(&mut self, at: Time) {
+        if self.ended && self.deadline == Time::NEVER {
+            self.deadline = at;
+        }
+    }
+
+    /// The deadline has come: more bytes are due, unless it was set after the end.
     pub(crate) fn advance(&mut self) {
         let now = self.deadline;
+        if self.ended {
+            self.deadline = Time::NEVER;
+            return;
+        }
         match &mut self.kind {
             Kind::AtOnce => self.deadline = Time::NEVER,
             Kind::Paced { mean, message, spacing, until, random } => {

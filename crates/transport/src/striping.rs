@@ -114,9 +114,18 @@ impl Striping {
 
     /// A connection is closed: what is not acknowledged goes to the others.
     pub fn close(&mut self, connection: usize, una: u64) {
-        let Some(pieces) = self.pieces.get_mut(connection) else { return };
+        self.double(connection, una);
+        if let Some(pieces) = self.pieces.get_mut(connection) {
+            pieces.clear();
+        }
+    }
+
+    /// What a connection has not had acknowledged goes to the others, too; whichever copy comes
+    /// first counts.
+    pub fn double(&mut self, connection: usize, una: u64) {
+        let Some(pieces) = self.pieces.get(connection) else { return };
         // The earliest piece is given out first, so it comes last.
-        for piece in std::mem::take(pieces).into_iter().rev() {
+        for piece in pieces.iter().rev() {
             let done = una.saturating_sub(piece.seq).min(piece.len);
             if done < piece.len {
                 self.returned.push(piece.offset + done..piece.offset.saturating_add(piece.len));

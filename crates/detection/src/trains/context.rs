@@ -108,9 +108,14 @@ impl Context {
     /// Largest difference between RTTs in a row without a queue of ours. Their range would not do:
     /// it has the queue of other flows in it, which train and lone packet meet alike.
     pub(super) fn jitter(&self) -> Span {
+        self.calm.jitter().max(self.uneven).max(self.held_back())
+    }
+
+    /// For how long the path itself holds packets or ACKs back.
+    pub(super) fn held_back(&self) -> Span {
         let [one, other] = &self.sides;
         let of_side = |side: &Side| side.reordering.max(side.merging());
-        self.calm.jitter().max(self.uneven).max(of_side(one)).max(of_side(other))
+        of_side(one).max(of_side(other))
     }
 
     /// The same as it was before trains were compared, if they are.

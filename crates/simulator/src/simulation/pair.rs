@@ -21,6 +21,10 @@ const READY_SEGMENTS: u64 = 2;
 /// stream.
 const READY_TO_LOOK: u64 = 1;
 
+/// The second connection has no more than so many packets under way where they are the lone ones of
+/// trains, and their repairs.
+const LONE: u32 = 8;
+
 /// Two connections of one stream.
 #[derive(Debug)]
 pub(crate) struct Pair {
@@ -33,6 +37,11 @@ pub(crate) struct Pair {
     revoked: Option<Time>,
     /// It was told that others keep a queue.
     crowded: bool,
+    /// When the second connection's last packet is taken for lost; [`Time::NEVER`] before the
+    /// stream's end.
+    overdue: Time,
+    /// The first has sent it, too.
+    sent_twice: bool,
     striping: Striping,
     joining: Joining,
     /// The flow that both belong to.
@@ -87,6 +96,8 @@ impl<O: Observer> Simulation<O> {
             told: None,
             revoked: None,
             crowded: false,
+            overdue: Time::NEVER,
+            sent_twice: false,
             striping,
             joining,
             id: first,
@@ -128,6 +139,7 @@ impl<O: Observer> Simulation<O> {
         }
         self.look_for_decision(number);
         self.open_companion(number);
+        self.send_twice(number);
         for connection in [0, 1] {
             self.send_of_pair(number, connection);
         }
@@ -216,6 +228,37 @@ impl<O: Observer> Simulation<O> {
             && let Endpoints::Tcp(tcp) = &flow.endpoints
         {
             pair.striping.close(1, tcp.sender.stats().una);
+        }
+    }
+
+    /// At the end of the stream all of the first connection's data is there, and the second still
+    /// waits for a few packets: nothing but timers would find out that they are lost, and that of a
+    /// single packet allows for a delayed ACK (RFC 8985 section 7.2), 200 ms. So after a quarter of
+    /// a round trip (the window for reordering of section 6.2) the first sends them, too.
+    fn send_twice(&mut self, number: u32) {
+        let now = self.now;
+        if !self.has_ended(number) || !self.pairs[number as usize].striping.is_exhausted() {
+            return;
+        }
+        let pair = &mut self.pairs[number as usize];
+        let [Some(first), Some(second)] = pair.slots else { return };
+        let stats = [first, second].map(|slot| match self.flows[slot].as_ref().map(|flow| &flow.endpoints) {
+            Some(Endpoints::Tcp(tcp)) if tcp.opened => Some(tcp.sender.stats()),
+            _ => None,
+        });
+        let [Some(of_first), Some(of_second)] = stats else { return };
+        let waits = of_first.packets_out > 0 || of_first.unsent > 0 || of_second.unsent > 0;
+        if pair.sent_twice || waits || !(1..=LONE).contains(&of_second.packets_out) {
+            return;
+        }
+        if pair.overdue == Time::NEVER {
+            pair.overdue = now + of_first.min_rtt / 4;
+            if let Some(Endpoints::Tcp(tcp)) = self.flows[first].as_mut().map(|flow| &mut flow.endpoints) {
+                tcp.app.wake_after_end(pair.overdue);
+            }
+        } else if now >= pair.overdue {
+            pair.sent_twice = true;
+            pair.striping.double(1, of_second.una);
         }
     }
 

@@ -110,3 +110,36 @@ proptest! {
         prop_assert!(outcome.flows[0].completed.is_some());
     }
 }
+
+/// Seen at 10 Gbit/s, where a megabyte is over while trains look: the last packet of the second
+/// connection was lost at the end of a train, and its timer, which allows for a delayed ACK, sent
+/// it again after 200 ms, two thousand round trips.
+#[test]
+fn what_the_second_connection_lost_at_the_end_of_the_stream_the_first_sends_again() {
+    let rtt = Span::from_micros(100);
+    let (mut times, mut lost) = (Vec::new(), 0);
+    for buffer in 60..200 {
+        let controller = ControllerConfig::new(
+            StartConfig::from_name("fair_queuing_probe").unwrap(),
+            AvoidanceConfig::from_name("cubic").unwrap(),
+        );
+        let receiver = ReceiverConfig {
+            ack_aggregation: Some(Span::from_micros(50)),
+            ack_aggregation_most: Some(44),
+            ..ReceiverConfig::default()
+        };
+        let size = Bytes::new(1_000_000);
+        let tcp = TcpConfig { controller, receiver, ..tcp(Workload::Sized(size), rtt) };
+        let link = link(10_000, rtt / 2, Some(buffer));
+        let until = Stop::WhenComplete(Time::ZERO + Span::from_secs(3));
+        let config = simulation(vec![link], vec![flow(Traffic::Tcp(Box::new(tcp)), rtt)], until);
+        let outcome = Simulation::new(&config, ()).unwrap().run().0;
+        assert_eq!(outcome.flows[0].delivered, size, "{buffer}");
+        times.push(outcome.flows[0].completed.map(|at| at.since(Time::ZERO)));
+        lost += outcome.flows[1].dropped;
+    }
+    assert!(lost > 10, "{lost}");
+    // The first connection's own last packet, alone, has to wait for its timer.
+    let slow = times.iter().filter(|time| time.is_none_or(|time| time > Span::from_millis(10))).count();
+    assert!(slow <= 1, "{slow} of {}: {times:?}", times.len());
+}

@@ -33,8 +33,9 @@ pub(in crate::trains) struct Batch {
     /// Numbers of the first packet of its trains and of the last packet that follows them.
     from: u64,
     ends: u64,
-    /// Number of its first packet of connection 1.
+    /// Numbers of its first packet of connection 1, and of the first that only follows.
     lone_from: u64,
+    lone_ends: u64,
     /// Packets of its trains that were sent again.
     repairs: u32,
     /// How far apart its packets arrive.
@@ -99,7 +100,7 @@ impl Batch {
         }
         // What follows is not compared.
         let behind = if self.arrangement == Arrangement::Together { context.config.followers } else { 0 };
-        let over = connection == 0 && acked.number + u64::from(behind) >= self.ends;
+        let over = connection == 0 && acked.number + u64::from(behind) >= self.ends || self.has_arrived(context);
         if over {
             self.weigh_trains(context);
         }
@@ -135,6 +136,19 @@ impl Batch {
             return self.compare(context, acked.now, false);
         }
         Next::Stay
+    }
+
+    /// True if all of its trains and of the packets among them have arrived, so that there are no
+    /// losses to be found by what follows, and that would take long.
+    fn has_arrived(&self, context: &Context) -> bool {
+        let [trains, lone] = &context.sides;
+        let all = self.trains * self.length;
+        self.arrangement != Arrangement::Together
+            && self.arrivals.count() >= all
+            && lone.sent >= self.lone_ends
+            && !lone.flying.iter().any(|packet| packet.number < self.lone_ends && packet.number >= self.lone_from)
+            && trains.sent >= self.from + u64::from(all)
+            && context.held_back() >= context.smallest().mul_f64(context.config.long_wait)
     }
 
     /// With an ACK for many packets a long train tells the rate; true if it is lower than it

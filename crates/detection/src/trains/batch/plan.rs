@@ -114,6 +114,7 @@ impl Batch {
         for index in 0..config.followers {
             trains.plan.push_back((at + between * u64::from(index + u32::from(bursts)), 1));
         }
+        let lone_ends = lone.sent + lone.plan.iter().map(|(_, count)| u64::from(*count)).sum::<u64>();
         lone.plan.push_back((at + patience, config.lone));
         let apart_enough = matches!(arrangement, Arrangement::AtOnce | Arrangement::Spaced);
         crowd.begin(before, length, if apart_enough { count } else { 0 });
@@ -126,6 +127,7 @@ impl Batch {
             trains: count,
             from: before,
             lone_from,
+            lone_ends,
             repairs: 0,
             ends: before + u64::from(count * length + config.followers) - 1,
             dispersion: Dispersion::default(),

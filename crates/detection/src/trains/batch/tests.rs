@@ -43,3 +43,37 @@ fn bursts_are_half_as_many_again_as_a_buffer_was_seen_to_hold() {
         assert_eq!(next, Next::Batch { arrangement: Arrangement::Bursts, length: bursts }, "{length} {arrived}");
     }
 }
+
+/// An eighth of a round trip of ten milliseconds is the limit.
+#[test]
+fn where_packets_are_held_back_for_long_a_batch_that_has_arrived_is_over_without_what_follows() {
+    let held_back_for = |micros: u64| {
+        let mut context = Context::new(&TrainProbeConfig::default(), 1);
+        (context.began, context.service) = (Some(at(0)), Some(Span::from_micros(50)));
+        context.sides[0].smallest = Some(Span::from_millis(10));
+        context.sides[0].reordering = Span::from_micros(micros);
+        context.uneven = Span::from_millis(5);
+        let batch = Batch::plan(&mut context, Arrangement::Spaced, 5, at(0), 0);
+        let packets = batch.trains * batch.length;
+        (context.sides[0].sent, context.sides[1].sent) = (packets.into(), batch.lone_ends);
+        let arrive = |batch: &mut Batch, numbers: std::ops::Range<u32>| {
+            numbers.for_each(|number| _ = batch.arrivals.add(at(20 + u64::from(number)), number.into()));
+        };
+        (context, batch, packets, arrive)
+    };
+    let (context, mut batch, packets, arrive) = held_back_for(1_249);
+    assert!(batch.lone_ends > 0);
+    arrive(&mut batch, 0..packets);
+    assert!(!batch.has_arrived(&context), "others may have made delays vary");
+
+    let (mut context, mut batch, packets, arrive) = held_back_for(1_250);
+    arrive(&mut batch, 0..packets - 1);
+    assert!(!batch.has_arrived(&context), "one is missing");
+    arrive(&mut batch, packets - 1..packets);
+    assert!(batch.has_arrived(&context));
+    let lone = |number| Flying { number, sent: at(0), neighbour: 0, rtt: None, lost: false, arrived: None };
+    context.sides[1].flying.push_back(lone(batch.lone_ends));
+    assert!(batch.has_arrived(&context), "it only follows");
+    context.sides[1].flying.push_front(lone(batch.lone_ends - 1));
+    assert!(!batch.has_arrived(&context), "a lone packet is missing");
+}
