@@ -74,7 +74,6 @@ fn transfers_both_ways_are_whole_and_a_file_arrives() {
     assert!(["About ", "At least ", "Perhaps "].iter().any(|word| text.starts_with(word)), "{text}");
 }
 
-/// The events of the only qlog of one side in a folder.
 #[test]
 fn either_stack_serves_and_fetches_over_loopback() {
     for server_of in ["noq", "quinn"] {
@@ -88,11 +87,13 @@ fn either_stack_serves_and_fetches_over_loopback() {
                 assert_eq!(status, Some(0), "{server_of}, {arguments:?}: {error}");
                 let document: serde_json::Value = serde_json::from_str(&out).unwrap();
                 assert_eq!(document["received"]["bytes"], 1_000_000, "{server_of}, {arguments:?}");
+                assert_eq!(document["stack"], client_of, "that of this end");
             }
         }
     }
 }
 
+/// The events of the only qlog of one side in a folder.
 fn logged(folder: &std::path::Path, side: &str) -> Vec<serde_json::Value> {
     let ours = |path: &std::path::PathBuf| path.to_string_lossy().ends_with(&format!("-{side}.qlog"));
     let mut files: Vec<_> =
