@@ -181,6 +181,19 @@ mod tests {
     }
 
     #[test]
+    fn of_what_is_doubled_either_copy_tells_where_it_lies() {
+        let mut striping = Striping::new(2);
+        striping.write(300);
+        striping.give(1, 100);
+        striping.give(0, 200);
+        striping.double(1, 60);
+        assert!(!striping.is_exhausted());
+        assert_eq!([100, 100].map(|most| striping.give(0, most)), [40, 0]);
+        let offsets: Vec<_> = striping.offsets(0, 200, 40).chain(striping.offsets(1, 60, 40)).collect();
+        assert_eq!(offsets, [60..100, 60..100]);
+    }
+
+    #[test]
     fn a_connection_that_had_all_acknowledged_returns_nothing() {
         let mut striping = Striping::new(2);
         striping.write(300);
