@@ -235,10 +235,13 @@ fn merged_acks_and_bunches_get_an_answer_or_none_within_a_second() {
     }
 }
 
-/// Packets that come 16 at a time, or not at all for 40 ms: no answer is wrong.
+/// Packets that come 16 at a time, or not at all for 40 ms: a shared queue may be found, as
+/// "unknown" counts as one, too; of one's own nothing is said.
 #[test]
-fn a_receiver_that_acknowledges_every_sixteenth_packet_is_not_understood() {
-    for queue in ["drop_tail", "fair_queuing", "fq_codel"] {
+fn with_an_ack_for_every_sixteenth_packet_no_answer_is_wrong() {
+    let answers =
+        [("drop_tail", &["shared", "unknown"][..]), ("fair_queuing", &["unknown"]), ("fq_codel", &["unknown"])];
+    for (queue, allowed) in answers {
         let text = format!(
             "duration = \"3 s\"\n[path]\ncapacity = \"20 Mbit/s\"\nrtt = \"30 ms\"\nqueue = {}\n\
              [[flow]]\nname = \"probe\"\nalgorithm = \"{PROBE}\"\n\
@@ -247,7 +250,7 @@ fn a_receiver_that_acknowledges_every_sixteenth_packet_is_not_understood() {
         );
         let scenario = Scenario::parse("sixteenth", &text).unwrap();
         let flows = probed(&run_scenario(&scenario, None, &Cancel::default(), |_| {}).unwrap());
-        assert_eq!(count(&flows, "unknown"), 1, "{queue}: {flows:?}");
+        assert_eq!(allowed.iter().map(|answer| count(&flows, answer)).sum::<usize>(), 1, "{queue}: {flows:?}");
     }
 }
 
