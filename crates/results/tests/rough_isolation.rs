@@ -386,3 +386,26 @@ fn a_delay_target_that_nobody_asked_for_keeps_its_queue_short_after_a_start_that
         assert!(wait < f64::from(ms) / 8.0, "{start}, {mbps} Mbit/s, {ms} ms, {buffer}: {wait} ms");
     }
 }
+
+/// Seen over LTE: what the second connection had not had acknowledged at the end of the stream went
+/// to the first, and some of it to the second again, which took no more data.
+#[test]
+fn a_transfer_that_ends_while_trains_look_arrives_whole_over_lte() {
+    for seed in [25, 129, 170] {
+        let text = format!(
+            "duration = \"20 s\"\nseed = {seed}\nstop_when_complete = true\n[path]\n\
+             capacity = {{ mean = \"30 Mbit/s\", spread = 0.7, correlation = \"500 ms\" }}\nrtt = \"50 ms\"\n\
+             buffer = \"500 ms\"\nreverse_capacity = \"10 Mbit/s\"\nreverse_buffer = \"500 ms\"\n\
+             medium = {{ slots = {{ every = \"1 ms\", errors = 0.1, again_after = \"8 ms\" }} }}\n\
+             reverse_medium = {{ grants = {{ every = \"5 ms\", delay = \"6 ms\" }}, \
+             slots = {{ every = \"1 ms\", errors = 0.1, again_after = \"8 ms\" }} }}\n\
+             [[flow]]\nname = \"probe\"\nalgorithm = \"fair_queuing_probe+cubic\"\nsize = \"1 MB\"\n"
+        );
+        let scenario = Scenario::parse("lte", &text).unwrap();
+        let results = run_scenario(&scenario, None, &Cancel::default(), |_| {}).unwrap();
+        let table = results.table("flows").unwrap();
+        let place = table.spec().columns.iter().position(|column| column.name == "bytes_delivered").unwrap();
+        let Column::Integer(delivered) = &table.columns()[place] else { panic!("whole bytes") };
+        assert_eq!(delivered[0], Some(1_000_000), "{seed}");
+    }
+}

@@ -368,6 +368,9 @@ impl Sender {
     /// Bytes that the send buffer takes now.
     #[must_use]
     pub fn room(&self) -> u64 {
+        if self.finished {
+            return 0;
+        }
         self.send_buffer.saturating_sub(self.written.saturating_sub(self.stats.una))
     }
 
