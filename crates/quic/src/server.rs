@@ -199,15 +199,19 @@ impl Server {
 
     fn accept(&mut self, now: Time, number: usize, peer: SocketAddr) {
         // An earlier attempt in whose place it is, or may be.
-        self.endpoint.take_displaced().map(|other| self.lines.remove(&other));
+        if let Some(other) = self.endpoint.take_displaced() {
+            self.forget(now, other);
+        }
         let mut same = self.of_peer(peer);
         if same >= self.service.per_peer
             && let Some(own) = self.endpoint.unfinished(peer).filter(|own| *own != number)
         {
             self.endpoint.forget(own);
-            self.lines.remove(&own);
+            self.forget(now, own);
             same = self.of_peer(peer);
         }
+        // Numbers are given again.
+        self.unwanted.remove(&number);
         let many = (same >= self.service.per_peer).then(|| self.service.enough(peer.ip(), same));
         if let Some(why) = self.ends.clone().or(many) {
             self.unwanted.insert(number, why.clone());
@@ -274,7 +278,6 @@ impl Server {
                         self.changed.insert(number);
                     }
                     Happening::Lost(_) => {
-                        self.unwanted.remove(&number);
                         self.forget(now, number);
                     }
                 }
@@ -298,6 +301,7 @@ impl Server {
 
     /// A connection is over: so is what it took part in.
     fn forget(&mut self, now: Time, number: usize) {
+        self.unwanted.remove(&number);
         let Some(line) = self.lines.remove(&number) else { return };
         if let Some((session, _)) = line.session
             && let Some(mut session) = self.sessions.remove(&session)

@@ -51,3 +51,15 @@ fn a_client_does_not_move_to_where_its_peer_has_as_many_as_it_may_have() {
     server.accept(Time::ZERO, 5, address("192.0.2.1:3"));
     assert!(!server.unwanted.contains_key(&5));
 }
+
+/// Numbers of connections are given again: of the one before only its client was one too many.
+#[test]
+fn who_gets_the_number_of_one_that_was_too_many_is_not_refused_for_it() {
+    let mut server = server(Service { per_peer: 1, ..Service::default() });
+    let [one, other] = ["192.0.2.1:1", "192.0.2.1:2"].map(|text| text.parse::<SocketAddr>().unwrap());
+    server.accept(Time::ZERO, 1, one);
+    server.accept(Time::ZERO, 2, other);
+    assert!(server.unwanted.contains_key(&2));
+    server.accept(Time::ZERO, 2, "198.51.100.1:1".parse().unwrap());
+    assert!(server.unwanted.is_empty() && server.lines.contains_key(&2));
+}
