@@ -22,7 +22,7 @@ impl Batch {
     }
 
     /// Packets of its trains that have not arrived.
-    fn missing(&self) -> u32 {
+    pub(super) fn missing(&self) -> u32 {
         (self.length * self.trains).saturating_sub(self.arrivals.count())
     }
 

@@ -141,13 +141,11 @@ impl Batch {
     /// True if all of its trains and of the packets among them have arrived, so that there are no
     /// losses to be found by what follows, and that would take long.
     fn has_arrived(&self, context: &Context) -> bool {
-        let [trains, lone] = &context.sides;
-        let all = self.trains * self.length;
+        let lone = &context.sides[1];
         self.arrangement != Arrangement::Together
-            && self.arrivals.count() >= all
+            && self.missing() == 0
             && lone.sent >= self.lone_ends
             && !lone.flying.iter().any(|packet| packet.number < self.lone_ends && packet.number >= self.lone_from)
-            && trains.sent >= self.from + u64::from(all)
             && context.held_back() >= context.smallest().mul_f64(context.config.long_wait)
     }
 
