@@ -189,20 +189,13 @@ pub(crate) struct Busy {
     pub(crate) every: Span,
     /// What is read late is known to have arrived before.
     pub(crate) stamps: bool,
-    /// The longest of all stalls.
-    longest: Span,
     pub(crate) draws: u64,
     stalls: Vec<(Time, Time)>,
 }
 
 impl Busy {
     pub(crate) fn new(every: Span, stamps: bool, seed: u64) -> Self {
-        Self { every, stamps, longest: Span::from_millis(6), draws: seed, stalls: Vec::new() }
-    }
-
-    /// ... and none longer than this.
-    pub(crate) fn at_most(self, longest: Span) -> Self {
-        Self { longest, ..self }
+        Self { every, stamps, draws: seed, stalls: Vec::new() }
     }
 
     /// Uniform on 0 .. 1, without 0.
@@ -219,7 +212,7 @@ impl Busy {
         while self.stalls.last().is_none_or(|(_, end)| *end <= at) {
             let before = self.stalls.last().map_or(Time::ZERO, |(_, end)| *end);
             let begin = before + self.every.mul_f64(-self.draw().ln());
-            let length = Span::from_micros(100).mul_f64(self.draw().powf(-0.8)).min(self.longest);
+            let length = Span::from_micros(100).mul_f64(self.draw().powf(-0.8)).min(Span::from_millis(6));
             self.stalls.push((begin, begin + length));
         }
         let place = self.stalls.partition_point(|(_, end)| *end <= at);
