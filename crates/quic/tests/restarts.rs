@@ -96,6 +96,18 @@ fn clients_in_a_handshake_begin_anew() {
     }
 }
 
+/// What the server says gets lost from so many milliseconds on until the client has begun anew; then
+/// all goes on to its end.
+fn be_deaf(world: &mut World, from: u64) {
+    world.run_until(Time::ZERO + Span::from_millis(from));
+    world.pipes[1].link.loss = 1;
+    world.run_until(Time::ZERO + Span::from_millis(3_030));
+    world.pipes[1].link.loss = 0;
+    while !world.client.is_over(world.now) {
+        world.step(Time::NEVER);
+    }
+}
+
 /// A server that is there all the time, and has heard what is wanted; what it says gets lost for as
 /// long as a client waits. It has a session of that client's, in which nothing will happen.
 #[test]
@@ -106,13 +118,7 @@ fn a_handshake_that_begins_anew_disturbs_no_server_that_knew_of_the_first() {
     {
         for deaf in [25, 43, 51] {
             let mut world = world_over(&Link::default(), request(direction, 100_000, contestant), [stack; 2]);
-            world.run_until(Time::ZERO + Span::from_millis(deaf));
-            world.pipes[1].link.loss = 1;
-            world.run_until(Time::ZERO + Span::from_millis(3_030));
-            world.pipes[1].link.loss = 0;
-            while !world.client.is_over(world.now) {
-                world.step(Time::NEVER);
-            }
+            be_deaf(&mut world, deaf);
             let (after, outcome) = (world.now, world.client.outcome());
             let transferred =
                 outcome.unwrap_or_else(|said| panic!("{stack:?} {direction:?} {contestant:?} {deaf}: {said}"));
@@ -136,13 +142,7 @@ fn a_client_that_begins_anew_takes_the_place_of_its_first_attempt() {
         let identity = copy(&world.identity);
         let service = Service { per_peer: of_one, ..Service::default() };
         world.restart_with(&identity, &Limits { stack, connections: all, ..Limits::default() }, service);
-        world.run_until(Time::ZERO + Span::from_millis(25));
-        world.pipes[1].link.loss = 1;
-        world.run_until(Time::ZERO + Span::from_millis(3_030));
-        world.pipes[1].link.loss = 0;
-        while !world.client.is_over(world.now) {
-            world.step(Time::NEVER);
-        }
+        be_deaf(&mut world, 25);
         let (after, outcome) = (world.now, world.client.outcome());
         let transferred = outcome.unwrap_or_else(|said| panic!("{stack:?} {few}: {said}"));
         assert!(transferred.received.intact && after < Time::ZERO + Span::from_secs(5), "{stack:?} {few}: {after:?}");

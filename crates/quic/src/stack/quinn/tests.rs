@@ -27,6 +27,19 @@ fn told(gate: &Gate) -> Vec<Told> {
     all
 }
 
+/// Settings of an end whose random numbers come from `seed`.
+fn settings(seed: u8) -> Settings {
+    Settings {
+        mtu: 1452,
+        receive_window: 1 << 20,
+        idle: MS * 10_000,
+        keep_alive: MS * 3_000,
+        resets: MS,
+        place: String::new(),
+        seed: Some([seed; 32]),
+    }
+}
+
 #[test]
 fn the_gate_lets_one_packet_pass_and_only_who_finds_it_shut_is_held_back() {
     let (mut notes, now) = (notes(), Instant::now());
@@ -137,15 +150,6 @@ fn what_is_told_lost_is_what_the_stack_counts_as_lost() {
     const SIZE: usize = 500_000;
     const AT_ONCE: usize = 50_000;
     let (began, identity) = (Instant::now(), Identity::generate().unwrap());
-    let settings = |seed| Settings {
-        mtu: 1452,
-        receive_window: 1 << 20,
-        idle: MS * 10_000,
-        keep_alive: MS * 3_000,
-        resets: MS,
-        place: String::new(),
-        seed: Some([seed; 32]),
-    };
     let gates: [Arc<Gates>; 2] = Default::default();
     let mut client = Endpoint::new(settings(1), None, &gates[0]).unwrap();
     let mut server = Endpoint::new(settings(2), Some(&identity), &gates[1]).unwrap();
@@ -238,15 +242,6 @@ fn what_is_told_lost_is_what_the_stack_counts_as_lost() {
 #[test]
 fn nothing_is_told_of_what_has_a_long_header() {
     let (began, identity) = (Instant::now(), Identity::generate().unwrap());
-    let settings = |seed| Settings {
-        mtu: 1452,
-        receive_window: 1 << 20,
-        idle: MS * 10_000,
-        keep_alive: MS * 3_000,
-        resets: MS,
-        place: String::new(),
-        seed: Some([seed; 32]),
-    };
     let gates: [Arc<Gates>; 2] = Default::default();
     let mut client = Endpoint::new(settings(1), None, &gates[0]).unwrap();
     let mut server = Endpoint::new(settings(2), Some(&identity), &gates[1]).unwrap();
