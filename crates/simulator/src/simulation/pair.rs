@@ -247,7 +247,7 @@ impl<O: Observer> Simulation<O> {
             _ => None,
         });
         let [Some(of_first), Some(of_second)] = stats else { return };
-        let waits = of_first.packets_out > 0 || of_first.unsent > 0 || of_second.unsent > 0;
+        let waits = of_first.packets_out > 0 || of_first.unsent > 0;
         if pair.sent_twice || waits || !(1..=LONE).contains(&of_second.packets_out) {
             return;
         }

@@ -61,6 +61,11 @@ fn where_packets_are_held_back_for_long_a_batch_that_has_arrived_is_over_without
         };
         (context, batch, packets, arrive)
     };
+    let (mut context, mut batch, packets, arrive) = held_back_for(1_250);
+    arrive(&mut batch, 0..packets);
+    context.sides[1].sent -= 1;
+    assert!(!batch.has_arrived(&context), "a lone packet has not left");
+
     let (context, mut batch, packets, arrive) = held_back_for(1_249);
     assert!(batch.lone_ends > 0);
     arrive(&mut batch, 0..packets);
