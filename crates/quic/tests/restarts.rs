@@ -96,8 +96,8 @@ fn clients_in_a_handshake_begin_anew() {
     }
 }
 
-/// What the server says gets lost from so many milliseconds on until the client has begun anew; then
-/// all goes on to its end.
+/// What the server says gets lost from so many milliseconds on until the client has begun anew.
+/// Then all goes on to its end.
 fn be_deaf(world: &mut World, from: u64) {
     world.run_until(Time::ZERO + Span::from_millis(from));
     world.pipes[1].link.loss = 1;
