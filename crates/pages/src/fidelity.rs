@@ -324,15 +324,16 @@ mod tests {
     #[test]
     fn the_page_shows_what_the_record_holds() {
         let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-        let read = |name: &str| std::fs::read_to_string(docs.join(name)).expect("the page is there");
-        let record: Record = serde_json::from_str(&read("fidelity.json")).expect("a record");
+        let page = std::fs::read_to_string(docs.join("fidelity.md")).expect("the page is there");
+        let kept = std::fs::File::open(docs.join("fidelity.json.gz")).expect("the record is there");
+        let text = std::io::read_to_string(flate2::read::GzDecoder::new(kept)).expect("a text");
+        let record: Record = serde_json::from_str(&text).expect("a record");
         // One case tells whether the simulator is still the one of the record.
         let reno = record.rows.iter().find(|row| row.case.control == "reno").expect("a row");
         let mut now = reno.clone();
         now.simulate(record.runs).expect("it is simulated");
         let [then, now] = [reno, &now].map(|row| row.simulated[0][1].expect("a queue"));
         assert!((now - then).abs() < 1e-6, "flowstart fidelity --recorded --simulate");
-        let page = read("fidelity.md");
         let (begin, end) = (page.find(BEGIN).expect("a beginning"), page.find(END).expect("an end"));
         let shown = &page[begin..end + END.len()];
         assert!(shown.trim() == markdown(&record).trim(), "not what flowstart fidelity --recorded --markdown gives");

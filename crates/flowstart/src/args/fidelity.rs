@@ -9,15 +9,15 @@ use flowstart_units::Span;
 use super::{PageArgs, runs};
 
 /// Where what the documentation shows is kept.
-const RECORD: &str = "docs/fidelity.json";
+const RECORD: &str = "docs/fidelity.json.gz";
 
 const EXAMPLES: &str = "\
 Examples:
   sudo flowstart fidelity --quick
   sudo flowstart fidelity -C cubic,bbr --runs 5 -o fidelity.html
   sudo flowstart fidelity -C cubic --queues codel,red --duration 10s
-  sudo flowstart fidelity --record=docs/fidelity.json
-  sudo flowstart fidelity -C bbr --record=docs/fidelity.json --keep
+  sudo flowstart fidelity --record=docs/fidelity.json.gz
+  sudo flowstart fidelity -C bbr --record=docs/fidelity.json.gz --keep
   flowstart fidelity --recorded --markdown
 
 One flow at a time over paths on which nothing was ever tuned, in the simulator with receive_window =
@@ -54,7 +54,7 @@ pub(crate) struct FidelityArgs {
     /// Leave out runs in which 1 % of the packets were later than this [default: 1 ms]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) fidelity: Option<Span>,
-    /// Keep what came out in this file (JSON)
+    /// Keep what came out in this file (JSON, compressed if its name ends in .gz)
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = RECORD)]
     pub(crate) record: Option<PathBuf>,
     /// With --record: rows of the file that are not run now stay, so that it can be made part by

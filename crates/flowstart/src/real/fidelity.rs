@@ -14,7 +14,7 @@ use super::records::{self, Forms, Origin};
 use super::{become_able, fidelity_limit};
 use crate::args::FidelityArgs;
 use crate::interrupt;
-use crate::output::{Done, Failure, note, prepare_file, progress, write_file};
+use crate::output::{Done, Failure, note, prepare_file, progress};
 use crate::pages;
 use flowstart_pages::fidelity::{self as table, tally};
 
@@ -39,7 +39,7 @@ pub(crate) fn fidelity(args: &FidelityArgs) -> Done {
                 let refuse = |error| Failure::Usage(format!("{}: rows[{number}]: {error}", file.display()));
                 row.simulate(record.runs).map_err(refuse)?;
             }
-            write(file, &record)?;
+            records::write(file, &record)?;
         }
         return show(&record, args, true);
     }
@@ -65,7 +65,7 @@ pub(crate) fn fidelity(args: &FidelityArgs) -> Done {
         false => beside(before, record.rows),
     };
     record.runs = record.rows.iter().map(Row::runs).max().unwrap_or_default().max(args.runs);
-    let kept = args.record.as_ref().filter(|_| measured).map_or(Ok(()), |file| write(file, &record));
+    let kept = args.record.as_ref().filter(|_| measured).map_or(Ok(()), |file| records::write(file, &record));
     show(&record, args, false)?;
     kept?;
     if !whole {
@@ -189,11 +189,6 @@ fn run(list: &[Case], before: &[Row], args: &FidelityArgs) -> Result<(Record, bo
 
 fn read(file: &Path) -> Result<Record, Failure> {
     records::read(file, "flowstart fidelity", Record::check)
-}
-
-fn write(file: &Path, record: &Record) -> Done {
-    let text = serde_json::to_string_pretty(record).map_err(Failure::usage)?;
-    write_file(file, format!("{text}\n").as_bytes())
 }
 
 fn show(record: &Record, args: &FidelityArgs, kept: bool) -> Done {

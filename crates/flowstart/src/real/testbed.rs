@@ -8,7 +8,7 @@ use flowstart_real::testbed::{CLAIMS, Case, Record, Row, cases};
 
 use super::records::{self, Forms, Origin};
 use crate::args::{RECORD as SIMULATED_RECORD, ReproduceArgs};
-use crate::output::{Done, Failure, write_file};
+use crate::output::{Done, Failure};
 use crate::pages;
 use flowstart_pages::testbed as table;
 
@@ -23,7 +23,7 @@ pub(crate) fn testbed(runs: u64, args: &ReproduceArgs) -> Done {
         let mut record = read(&file)?;
         if args.simulate {
             simulate(&mut record)?;
-            write(&file, &record)?;
+            records::write(&file, &record)?;
         }
         return show(&record, args, true);
     }
@@ -90,7 +90,7 @@ fn measured(list: &[Case], runs: u64, args: &ReproduceArgs) -> Done {
         return Err(Failure::Interrupted);
     }
     if let Some(file) = &file {
-        write(file, &record)?;
+        records::write(file, &record)?;
     }
     show(&record, args, false)?;
     if !is_whole {
@@ -173,11 +173,6 @@ fn simulate(record: &mut Record) -> Done {
         (row.paper, row.simulated) = (paper, simulated);
     }
     Ok(())
-}
-
-fn write(file: &Path, record: &Record) -> Done {
-    let text = serde_json::to_string_pretty(record).map_err(Failure::usage)?;
-    write_file(file, format!("{text}\n").as_bytes())
 }
 
 fn read(file: &Path) -> Result<Record, Failure> {

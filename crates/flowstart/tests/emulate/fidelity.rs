@@ -16,6 +16,9 @@ fn what_is_wrong_is_said_in_a_sentence_before_anything_runs() {
     let other = folder.path().join("other.json");
     fs::write(&other, "{}").unwrap();
     let other = format!("--recorded={}", other.display());
+    let cut = folder.path().join("cut.json.gz");
+    fs::write(&cut, [0x1f, 0x8b, 8, 0]).unwrap();
+    let cut = format!("--recorded={}", cut.display());
     for (arguments, said) in [
         (&["--duration", "10 ms"][..], "--duration: 10 ms is not between 1 s and 600 s"),
         (&["-C", "vegas"], "vegas"),
@@ -24,6 +27,7 @@ fn what_is_wrong_is_said_in_a_sentence_before_anything_runs() {
         (&["--runs", "0"], "not a number of runs"),
         (&["--recorded=none.json"], "none.json"),
         (&[&other], "is not a record of flowstart fidelity"),
+        (&[&cut], "cut.json.gz"),
         (&["--recorded", "--quick"], "cannot be used with"),
         (&["--json", "--markdown"], "cannot be used with"),
         (&["--keep", "--quick"], "--record"),
@@ -57,7 +61,7 @@ fn reno_of_this_kernel_is_near_the_simulators_and_the_record_is_shown_again() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("record.json");
+    let file = folder.path().join("record.json.gz");
     let arguments = ["-C", "reno", "--quick", "--runs", "1", "--duration", "2 s", "--fidelity", "10 s", "--json"]
         .map(str::to_owned);
     let record = format!("--record={}", file.display());
@@ -92,6 +96,7 @@ fn reno_of_this_kernel_is_near_the_simulators_and_the_record_is_shown_again() {
         let runs = row["disturbances"].as_array().unwrap().iter();
         (document["rows"].as_array().unwrap().len(), runs.map(|one| one["run"].as_u64().unwrap()).collect::<Vec<_>>())
     };
+    assert!(fs::read(&file).unwrap().starts_with(&[0x1f, 0x8b]), "compressed");
     assert_eq!((of("pie"), of("pie")), ((3, vec![0]), (3, vec![0, 1])));
     assert!(fs::read_to_string(page).unwrap().contains("Simulator and kernel side by side"));
 }
