@@ -170,6 +170,34 @@ fn nobody_else_takes_the_place_of_a_handshake() {
     }
 }
 
+/// The stack still answers what arrives of a connection that is closed, for three timeouts; the
+/// next client does not wait for that. A third, of as many places, comes too soon.
+#[test]
+fn a_connection_that_is_closed_takes_no_place() {
+    for stack in Stack::ALL {
+        let mut world = world_over(&Link::default(), request(Direction::Down, 1000, ONE), [stack; 2]);
+        let identity = copy(&world.identity);
+        world.restart(&identity, &Limits { stack, connections: 1, ..Limits::default() });
+        let of = |world: &World, session| {
+            client(world.clock, world.now, Request { session, ..request(Direction::Down, 1000, ONE) })
+        };
+        let next = |world: &mut World, session| {
+            world.client = of(world, session);
+            while !world.client.is_over(world.now) {
+                world.step(Time::NEVER);
+            }
+            // Its last word arrives.
+            world.run_until(world.now + Span::from_millis(20));
+            let spare = of(world, 99);
+            std::mem::replace(&mut world.client, spare).outcome().is_ok_and(|transferred| transferred.received.intact)
+        };
+        assert!(next(&mut world, 11) && next(&mut world, 12), "{stack:?}");
+        assert!(!next(&mut world, 13), "{stack:?}: more are kept than as many again");
+        world.now += Span::from_secs(2);
+        assert!(next(&mut world, 14), "{stack:?}");
+    }
+}
+
 #[test]
 fn a_server_that_asks_for_an_address_and_falls_silent_is_given_up() {
     for contestant in [ONE, TWO] {
