@@ -178,6 +178,7 @@ fn bad_input_is_refused_in_one_sentence_with_status_2() {
         &["-C", "cubic", "--worlds", "-o", "lead.svg"],
         &["-C", "cubic/linux", "--quic"],
         &["-C", "cubic/aware0", "--quic"],
+        &["-C", "cubic", "--stack", "quinn"],
         &["-C", "cubic", "--background", "2 reno/linux", "--real"],
         &["--background", "cubbic"],
         &["--background", "0 cubic"],

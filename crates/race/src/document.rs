@@ -59,8 +59,9 @@ impl Race {
         if self.real {
             parameters["real"] = json!(true);
         }
-        if self.quic {
+        if let Some(stack) = &self.quic {
             parameters["quic"] = json!(true);
+            parameters["stack"] = json!(stack);
         }
         parameters
     }

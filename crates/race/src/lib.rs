@@ -168,8 +168,9 @@ pub struct Race {
     /// True if it is run on a real kernel instead of in the simulator, so that no run is like
     /// another.
     pub real: bool,
-    /// With [`real`](Self::real): over this project's QUIC instead of the kernel's TCP.
-    pub quic: bool,
+    /// With [`real`](Self::real): the stack that this project's QUIC drives, by name, if it is run
+    /// over that instead of the kernel's TCP.
+    pub quic: Option<String>,
     /// H, how long after t = 0 measures look; `None` for 40 RTT0.
     pub horizon: Option<Span>,
     /// How long the others run before the newcomers come; `None` for 500 RTT, at least 10 s, at
@@ -200,7 +201,7 @@ impl Race {
             runs: None,
             contestants: Contestant::defaults(),
             real: false,
-            quic: false,
+            quic: None,
             horizon: None,
             warm_up: None,
             phase: None,

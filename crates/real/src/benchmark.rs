@@ -91,7 +91,7 @@ pub fn check(benchmark: &Benchmark, stacks: &[Stack]) -> Result<(), Error> {
         let (scenario, _) = stack.scenario(benchmark, &stack.like()?, benchmark.step());
         let compiled = scenario.simulation(0)?;
         #[cfg(feature = "quic")]
-        if let Stack::Quic(_) = stack {
+        if let Stack::Quic(..) = stack {
             super::quic::check(&compiled)?;
             super::quic::check_path(benchmark.race.path.rtt, benchmark.capacity())?;
             continue;
@@ -109,9 +109,9 @@ pub fn check(benchmark: &Benchmark, stacks: &[Stack]) -> Result<(), Error> {
 pub enum Stack {
     /// A congestion control of the kernel.
     Control(String),
-    /// A contestant over this project's QUIC.
+    /// A contestant over this project's QUIC, which drives this stack.
     #[cfg(feature = "quic")]
-    Quic(Box<Contestant>),
+    Quic(Box<Contestant>, flowstart_quic::Stack),
     /// Another stack.
     Program(Program),
 }
@@ -123,7 +123,11 @@ impl Stack {
         match self {
             Self::Control(name) => format!("{name} (kernel)"),
             #[cfg(feature = "quic")]
-            Self::Quic(contestant) => format!("{contestant} (QUIC)"),
+            Self::Quic(contestant, stack) if *stack == flowstart_quic::Stack::default() => {
+                format!("{contestant} (QUIC)")
+            }
+            #[cfg(feature = "quic")]
+            Self::Quic(contestant, stack) => format!("{contestant} (QUIC, {})", stack.name()),
             Self::Program(program) => format!("{} (program)", program.name()),
         }
     }
@@ -140,7 +144,7 @@ impl Stack {
     fn like(&self) -> Result<Contestant, Error> {
         match self {
             #[cfg(feature = "quic")]
-            Self::Quic(contestant) => Ok(Contestant::clone(contestant)),
+            Self::Quic(contestant, _) => Ok(Contestant::clone(contestant)),
             _ => like(self.control()).ok_or(Error::NothingToProbe),
         }
     }
@@ -150,7 +154,7 @@ impl Stack {
     fn scenario(&self, benchmark: &Benchmark, like: &Contestant, rate: Rate) -> (Scenario, usize) {
         match self {
             #[cfg(feature = "quic")]
-            Self::Quic(contestant) => benchmark.own_scenario(contestant, rate),
+            Self::Quic(contestant, _) => benchmark.own_scenario(contestant, rate),
             _ => benchmark.real_scenario(like, self.control(), rate),
         }
     }
@@ -161,7 +165,9 @@ impl Stack {
         match self {
             Self::Control(name) => format!("{name} of {linux}"),
             #[cfg(feature = "quic")]
-            Self::Quic(contestant) => format!("{contestant} over this project's QUIC on {linux}"),
+            Self::Quic(contestant, stack) => {
+                format!("{contestant} over this project's QUIC ({}) on {linux}", stack.name())
+            }
             Self::Program(program) => format!("`{}` beside {DEFAULT_CONTROL} of {linux}", program.command),
         }
     }
@@ -324,7 +330,7 @@ impl Probing<'_> {
             };
             let probed = match self.stack {
                 #[cfg(feature = "quic")]
-                Stack::Quic(_) => super::quic_probe::probe(&scenario, flow, &over, &hear, self.cancel),
+                Stack::Quic(_, stack) => super::quic_probe::probe(&scenario, (flow, *stack), &over, &hear, self.cancel),
                 _ => probe(&scenario, flow, &over, &hear),
             };
             let finished = decided.load(Ordering::Relaxed) || !self.cancel.is_cancelled();

@@ -55,9 +55,9 @@ pub use tables::flow_name;
 pub enum Transport {
     /// The kernel's TCP.
     Kernel,
-    /// This project's QUIC, with the flows' own starts and avoidances.
+    /// This project's QUIC over this stack, with the flows' own starts and avoidances.
     #[cfg(feature = "quic")]
-    Quic,
+    Quic(flowstart_quic::Stack),
 }
 
 /// Most pairs of hosts: as many as have run on a small machine.

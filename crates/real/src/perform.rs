@@ -114,7 +114,7 @@ pub(super) fn perform(
             ran(compiled, &plan, &outcomes, &world)
         }
         #[cfg(feature = "quic")]
-        Transport::Quic => super::quic::run(&world, compiled, &plan, config, cancel, None)?,
+        Transport::Quic(stack) => super::quic::run(&world, compiled, &plan, (config, stack), cancel, None)?,
     };
     let outcome = world.finish()?;
     captures.finish()?;

@@ -6,37 +6,28 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 
-use flowstart_congestion::{ControllerConfig, StartExit};
 use flowstart_emulator::traffic::{self, FlowOutcome, Sample, TcpInfo, Traffic, Workload};
-use flowstart_emulator::{Clock as WorldClock, FlowKey, World};
+use flowstart_emulator::{FlowKey, World};
 use flowstart_parallel::Cancel;
 use flowstart_quic::message::{Direction, OLDEST, Paced, Request};
-use flowstart_quic::tls::Identity;
-use flowstart_quic::{
-    Arrival, Client, Clock, HEADER_BYTES, Limits, MessageDeparture, Node, Outgoing, SILENCE, Server, Service, Sink,
-    Sockets,
-};
+use flowstart_quic::{SILENCE, Stack};
 use flowstart_scenario::Compiled;
 use flowstart_simulator::{SimulationConfig, Traffic as Simulated};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::Error;
-use super::layout::MTU;
 use super::plan::Plan;
 use super::seen::{Ran, Seen};
+
+mod ends;
+
+pub(super) use ends::Heard;
+use ends::{Job, Reads, Shared, Told, controller, receive, send};
 
 /// IP protocol number of UDP.
 const UDP: u8 = 17;
 /// First port of receivers; flows count up. Those of datagrams that are no QUIC begin at 5201.
 const FIRST_PORT: u16 = 25_201;
-/// How often a sender looks up while it waits for its beginning.
-const LOOK_UP: Span = Span::from_millis(50);
-/// A reading of two clocks that took longer is repeated.
-const AT_ONCE: Span = Span::from_micros(3);
-/// How often at most.
-const READINGS: usize = 20;
-/// More than any transfer has, and little enough to be added to.
-const PLENTY: u64 = 1 << 50;
 
 /// The port to which a flow's packets go.
 pub(super) const fn port_of(flow: usize) -> u16 {
@@ -80,122 +71,12 @@ pub(super) fn check_path(rtt: Span, capacity: Rate) -> Result<(), Error> {
     )))
 }
 
-/// What the threads of a run share.
-#[derive(Debug, Default)]
-struct Shared {
-    over: AtomicBool,
-    /// Sized transfers that are not complete.
-    open: AtomicUsize,
-}
-
-/// What is heard of a flow while it runs.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Heard {
-    /// Its data could be sent for the first time, in the world's time.
-    Began(Time),
-    /// So many of its bytes have been read by now.
-    Read(Time, u64),
-}
-
 /// Somebody who listens to a flow while all run, and says when that is enough.
 pub(super) struct Listener<'a> {
     /// Its number in the plan.
     pub(super) flow: usize,
     pub(super) heard: Sender<Heard>,
     pub(super) enough: &'a (dyn Fn() -> bool + Sync),
-}
-
-/// A node that is looked at after everything that happens to it.
-struct Watched<N, F> {
-    node: N,
-    look: F,
-}
-
-impl<N: Node, F: FnMut(&mut N, Time)> Node for Watched<N, F> {
-    fn driven(&mut self, real_time: bool) {
-        self.node.driven(real_time);
-    }
-
-    fn sockets(&self) -> usize {
-        self.node.sockets()
-    }
-
-    fn handle(&mut self, now: Time, socket: usize, arrival: &Arrival, data: &[u8]) {
-        self.node.handle(now, socket, arrival, data);
-        (self.look)(&mut self.node, now);
-    }
-
-    fn refused(&mut self, now: Time) {
-        self.node.refused(now);
-    }
-
-    fn poll_transmit(&mut self, now: Time, socket: usize, buffer: &mut Vec<u8>) -> Option<Outgoing> {
-        self.node.poll_transmit(now, socket, buffer)
-    }
-
-    fn departed(&mut self, socket: usize, outgoing: &Outgoing, at: Time) {
-        self.node.departed(socket, outgoing, at);
-    }
-
-    fn departs(&self) -> Time {
-        self.node.departs()
-    }
-
-    fn only_acknowledges(&self) -> bool {
-        self.node.only_acknowledges()
-    }
-
-    fn handle_timeout(&mut self, now: Time) {
-        self.node.handle_timeout(now);
-        (self.look)(&mut self.node, now);
-    }
-
-    fn deadline(&self) -> Time {
-        self.node.deadline()
-    }
-
-    fn is_over(&self, now: Time) -> bool {
-        self.node.is_over(now)
-    }
-}
-
-/// How far the world's clock is ahead of another, in nanoseconds; both must run.
-fn ahead(world: WorldClock, clock: Clock) -> i64 {
-    let (mut shortest, mut apart) = (Span::MAX, 0);
-    for _ in 0..READINGS {
-        let before = clock.now();
-        let there = world.now();
-        let took = clock.now().since(before);
-        if took < shortest {
-            (shortest, apart) = (took, there.as_nanos() as i64 - (before + took / 2).as_nanos() as i64);
-        }
-        if took <= AT_ONCE {
-            break;
-        }
-    }
-    apart
-}
-
-/// The world's time.
-fn moved(time: Time, ahead: i64) -> Time {
-    if time == Time::NEVER { time } else { Time::from_nanos(time.as_nanos().saturating_add_signed(ahead)) }
-}
-
-/// What the receiver of a flow says: bytes read, and when.
-type Reads = Vec<(Time, u64)>;
-
-/// What the sender of a flow says.
-#[derive(Default)]
-struct Told {
-    started: Option<Time>,
-    began: Option<Time>,
-    windows: Vec<(Time, u32)>,
-    exit: Option<StartExit>,
-    srtt: Span,
-    min_rtt: Span,
-    cwnd: u32,
-    error: Option<String>,
-    departures: Vec<MessageDeparture>,
 }
 
 /// A flow over QUIC.
@@ -206,137 +87,6 @@ struct Flow {
     size: Option<u64>,
     receiver: JoinHandle<Reads>,
     sender: JoinHandle<Told>,
-}
-
-/// The limits of both ends: full packets are those of the kernel's TCP, and nothing is refused.
-fn limits() -> Limits {
-    let headers = u16::try_from(HEADER_BYTES).unwrap_or(u16::MAX);
-    Limits { mtu: u16::try_from(MTU).unwrap_or(u16::MAX) - headers, ..Limits::default() }
-}
-
-/// The controller of a flow, for packets of QUIC.
-fn controller(simulation: &SimulationConfig, number: usize) -> Option<ControllerConfig> {
-    let Simulated::Tcp(tcp) = &simulation.flows.get(number)?.traffic else { return None };
-    Some(ControllerConfig { mss: u32::from(limits().mtu), ..tcp.controller.clone() })
-}
-
-fn receive(
-    socket: UdpSocket,
-    config: ControllerConfig,
-    world: WorldClock,
-    shared: &Shared,
-    heard: Option<&Sender<Heard>>,
-) -> Result<Reads, String> {
-    let said = |error: &dyn std::fmt::Display| error.to_string();
-    let clock = Clock::start();
-    let identity = Identity::generate().map_err(|error| said(&error))?;
-    let service =
-        Service { most_bytes: PLENTY, most_time: Span::from_secs(1 << 20), per_peer: 64, ..Service::default() };
-    // Receivers have no use for it.
-    let make = Box::new(move |_: &str, _: &str, _: u16| Ok(config.clone()));
-    let server = Server::new(clock, &limits(), &identity, service, make, true).map_err(|error| said(&error))?;
-    let mut reads = Reads::new();
-    let mut known = None;
-    let look = |server: &mut Server, now: Time| {
-        server.take_news();
-        let read = server.received();
-        if reads.last().map_or(read > 0, |(_, last)| read > *last) {
-            reads.push((now, read));
-            if let Some(heard) = heard {
-                // Both clocks run by now, and go at the same pace.
-                let ahead = *known.get_or_insert_with(|| ahead(world, clock));
-                let _ = heard.send(Heard::Read(moved(now, ahead), read));
-            }
-        }
-    };
-    let mut sockets = Sockets::of_receiver(vec![socket], clock).map_err(|error| said(&error))?;
-    let going = &mut |_: &mut _, _| !shared.over.load(Ordering::Relaxed);
-    sockets.run(&mut Watched { node: server, look }, going).map_err(|error| said(&error))?;
-    let ahead = ahead(world, clock);
-    Ok(reads.into_iter().map(|(at, read)| (moved(at, ahead), read)).collect())
-}
-
-/// What a sender is to do.
-struct Job {
-    sockets: Vec<UdpSocket>,
-    to: SocketAddr,
-    start: Time,
-    request: Request,
-    config: ControllerConfig,
-    heard: Option<Sender<Heard>>,
-}
-
-fn send(job: Job, world: WorldClock, shared: &Shared) -> Told {
-    let Job { sockets, to, start, request, config, heard } = job;
-    let sized = request.size.is_some();
-    let mut told = Told { min_rtt: Span::MAX, ..Told::default() };
-    let clock = Clock::start();
-    let failed = |mut told: Told, error: &dyn std::fmt::Display| {
-        told.error = Some(error.to_string());
-        shared.over.store(true, Ordering::Relaxed);
-        told
-    };
-    let mut sockets = match Sockets::new(sockets, clock) {
-        Ok(sockets) => sockets,
-        Err(error) => return failed(told, &error),
-    };
-    // The world's clock stands at zero until it begins.
-    let start = start.max(Time::from_nanos(1));
-    while world.now() < start {
-        if shared.over.load(Ordering::Relaxed) {
-            return told;
-        }
-        world.sleep_until(start.min(world.now() + LOOK_UP));
-    }
-    told.started = Some(world.now());
-    // Whoever listens hears of every message.
-    let limits = Limits { departures: heard.is_some(), ..limits() };
-    let client = match Client::new(clock, clock.now(), &limits, to, None, request, (config, Sink::Check)) {
-        Ok(client) => client,
-        Err(error) => return failed(told, &error),
-    };
-    let look = |client: &mut Client, now: Time| {
-        told.departures.append(&mut client.take_departures());
-        if told.began.is_none() {
-            told.began = client.sending().and_then(|sending| sending.began());
-            if let (Some(began), Some(heard)) = (told.began, &heard) {
-                let _ = heard.send(Heard::Began(moved(began, ahead(world, clock))));
-            }
-        }
-        let Some(ledger) = client.ledger(0) else { return };
-        let (srtt, min_rtt, cwnd) = (ledger.srtt(), ledger.min_rtt(), ledger.controller().cwnd());
-        if told.windows.last().is_none_or(|(_, last)| *last != cwnd) {
-            told.windows.push((now, cwnd));
-        }
-        if told.exit.is_none() {
-            told.exit = ledger.controller().start_exit().copied();
-        }
-        (told.srtt, told.min_rtt, told.cwnd) = (srtt, min_rtt, cwnd);
-    };
-    let mut watched = Watched { node: client, look };
-    let ended = sockets.run(&mut watched, &mut |_, _| !shared.over.load(Ordering::Relaxed));
-    let last = watched.node.take_departures();
-    let outcome = watched.node.outcome();
-    told.departures.extend(last);
-    let ahead = ahead(world, clock);
-    told.began = told.began.map(|at| moved(at, ahead));
-    told.windows.iter_mut().for_each(|(at, _)| *at = moved(*at, ahead));
-    if let Some(exit) = &mut told.exit {
-        exit.now = moved(exit.now, ahead);
-    }
-    if let Err(error) = ended {
-        return failed(told, &error);
-    }
-    match outcome {
-        // What is over for everybody is no failure of one.
-        Err(error) if !shared.over.load(Ordering::Relaxed) => return failed(told, &error),
-        Ok(outcome) if !outcome.received.intact => return failed(told, &"wrong bytes arrived"),
-        _ => {}
-    }
-    if sized {
-        shared.open.fetch_sub(1, Ordering::Relaxed);
-    }
-    told
 }
 
 /// A thread; its name.
@@ -443,12 +193,12 @@ pub(super) fn run(
     world: &World,
     compiled: &Compiled,
     plan: &Plan,
-    config: traffic::RunConfig,
+    (config, stack): (traffic::RunConfig, Stack),
     cancel: &Cancel,
     listener: Option<Listener<'_>>,
 ) -> Result<Vec<Ran>, Error> {
     check(compiled)?;
-    let shared = Arc::new(Shared::default());
+    let shared = Arc::new(Shared { stack, over: AtomicBool::new(false), open: AtomicUsize::new(0) });
     // Handshake, a retry and the request take three round trips, of which the plan knows one.
     let rtt = longest_rtt(&compiled.simulation);
     let config = traffic::RunConfig { until: config.until + rtt * 3, ..config };

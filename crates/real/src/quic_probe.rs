@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use flowstart_emulator::traffic::RunConfig;
 use flowstart_emulator::{PacketRecord, World};
 use flowstart_parallel::Cancel;
-use flowstart_quic::datagram_sample;
+use flowstart_quic::{Stack, datagram_sample};
 use flowstart_scenario::Scenario;
 use flowstart_simulator::{Stop, Traffic, Workload};
 use flowstart_units::{Span, Time};
@@ -30,7 +30,7 @@ use super::{Error, Transport};
 /// sender can, for it looks into them before, and both know a datagram by some of its bytes.
 pub(super) fn probe(
     scenario: &Scenario,
-    flow: usize,
+    (flow, stack): (usize, Stack),
     over: &(dyn Fn() -> bool + Sync),
     tell: &(dyn Fn(Span) + Sync),
     cancel: &Cancel,
@@ -39,7 +39,7 @@ pub(super) fn probe(
     let mut layout = Layout::new(&compiled)?;
     layout.config.lead = LEAD;
     let (Stop::At(until) | Stop::WhenComplete(until)) = compiled.simulation.stop;
-    let plan = Plan::new(&compiled, &layout, until, Transport::Quic)?;
+    let plan = Plan::new(&compiled, &layout, until, Transport::Quic(stack))?;
     let probed = compiled.simulation.flows.get(flow).ok_or(Error::NothingToProbe)?;
     let Traffic::Tcp(tcp) = &probed.traffic else { return Err(Error::NothingToProbe) };
     let Workload::Paced { rate, message, .. } = tcp.workload else { return Err(Error::NothingToProbe) };
@@ -65,7 +65,7 @@ pub(super) fn probe(
     let (ran, listened) = std::thread::scope(|scope| {
         let ear = scope.spawn(move || listen(hearing, message.get(), gap, tell));
         let listener = Listener { flow, heard, enough: over };
-        let ran = super::quic::run(&world, &compiled, &plan, config, cancel, Some(listener));
+        let ran = super::quic::run(&world, &compiled, &plan, (config, stack), cancel, Some(listener));
         (ran, ear.join())
     });
     let outcome = world.finish()?;

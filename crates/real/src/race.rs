@@ -82,7 +82,7 @@ pub fn left_out(race: &Race, transport: Transport) -> Result<Vec<String>, Error>
                 not_real(&scenario, &compiled)
             }
             #[cfg(feature = "quic")]
-            Transport::Quic => {
+            Transport::Quic(_) => {
                 super::quic::check(&compiled)?;
                 super::quic::check_path(race.path.rtt, race.capacity())?;
                 not_over_quic(&scenario)
@@ -117,7 +117,7 @@ pub fn refused(race: &Race, contestant: &Contestant, transport: Transport) -> Op
             missing.collect::<Result<(), Error>>()
         }
         #[cfg(feature = "quic")]
-        Transport::Quic => Ok(()),
+        Transport::Quic(_) => Ok(()),
     });
     checked.err().map(|error| error.to_string())
 }
@@ -183,7 +183,7 @@ mod tests {
     #[cfg(feature = "quic")]
     #[test]
     fn over_quic_too() {
-        let said = said(Transport::Quic);
+        let said = said(Transport::Quic(flowstart_quic::Stack::default()));
         assert_eq!(said.len(), 2, "{said:?}");
         assert!(said[0].starts_with("flow[1].sender: ") && said[1].starts_with("flow[1].receiver: "), "{said:?}");
     }

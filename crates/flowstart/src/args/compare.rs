@@ -7,6 +7,8 @@ use clap::Args;
 use flowstart_race::{Background, Contestant};
 use flowstart_units::{Bytes, Span};
 
+use crate::quic::StackName;
+
 use super::{ContestantParser, OutputArgs, RacePathArgs, seed, threads};
 
 const COMPARE_EXAMPLES: &str = "\
@@ -88,6 +90,9 @@ pub(crate) struct CompareArgs {
     /// the three
     #[arg(long, conflicts_with_all = ["real", "quic", "pcap", "figure", "all"], help_heading = "Real")]
     pub(crate) worlds: bool,
+    /// QUIC stack of both ends with --quic and --worlds [default: noq]
+    #[arg(long, value_name = "STACK", help_heading = "Real")]
+    pub(crate) stack: Option<StackName>,
     /// Most lateness of 99 % of the packets with --real, --quic and --worlds; a race that is later
     /// fails with status 4 [default: 1 ms]
     #[arg(long, value_name = "TIME", help_heading = "Real")]

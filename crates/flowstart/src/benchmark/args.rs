@@ -11,6 +11,7 @@ use flowstart_units::{Bytes, Rate, Span, parse_fraction};
 
 use super::place::Place;
 use crate::args::{ContestantParser, PageArgs, RacePathArgs, seed, threads};
+use crate::quic::StackName;
 
 /// Whose rate is measured if nobody is named.
 pub(super) const DEFAULT_CONTESTANT: &str = "cubic";
@@ -211,6 +212,9 @@ pub(crate) struct BenchmarkArgs {
     #[arg(long, value_name = "CONTESTANTS", value_delimiter = ',', value_parser = ContestantParser, hide_possible_values = true,
           help_heading = "Real")]
     pub(crate) quic: Vec<Contestant>,
+    /// QUIC stack of both ends with --quic
+    #[arg(long, value_name = "STACK", default_value = "noq", requires = "quic", help_heading = "Real")]
+    pub(crate) stack: StackName,
     /// A program to probe in the kernel's place: a shell command that sends messages of 1448 bytes
     /// at {rate} bit/s for {seconds} s to FLOWSTART_SERVER and then writes their times on standard
     /// output, as --measured reads them (Linux)

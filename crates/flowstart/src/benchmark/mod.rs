@@ -23,6 +23,7 @@ use crate::compare::{lay_over, once_each};
 use crate::formats::PARQUET_READER;
 use crate::output::{Done, Failure, note, prepare_folder, print, print_json, progress, roughly, terminal, write_file};
 use crate::pages;
+use crate::quic::StackName;
 use crate::scenario::{load_surroundings, tell_ignorant};
 use crate::session::command_line;
 
@@ -234,7 +235,9 @@ fn planned(args: &BenchmarkArgs, found: Option<Rate>) -> Result<Benchmark, Failu
     // Who names the others means these.
     let peers = if benchmark.race.has_others() { 0 } else { benchmark.peers };
     benchmark.peers = args.peers.unwrap_or(peers);
-    let quic = args.quic.iter().map(|contestant| format!("{contestant} over QUIC"));
+    let over =
+        if args.stack == StackName::default() { "QUIC".to_owned() } else { format!("QUIC ({})", args.stack.name()) };
+    let quic = args.quic.iter().map(|contestant| format!("{contestant} over {over}"));
     benchmark.real = args.real.iter().cloned().chain(quic).chain(args.command.clone()).collect();
     if let Some(to) = &args.to {
         benchmark.real = asked::contestants(args)?.iter().map(|one| format!("{one} over QUIC")).collect();

@@ -161,7 +161,8 @@ pub(super) fn measure(
 /// What is asked for over QUIC.
 #[cfg(all(target_os = "linux", feature = "quic"))]
 fn quic(args: &BenchmarkArgs) -> Result<Vec<flowstart_real::Stack>, Failure> {
-    Ok(args.quic.iter().cloned().map(|contestant| flowstart_real::Stack::Quic(Box::new(contestant))).collect())
+    let over = |contestant| flowstart_real::Stack::Quic(Box::new(contestant), args.stack.into());
+    Ok(args.quic.iter().cloned().map(over).collect())
 }
 
 /// What is asked for over QUIC, which this program does not have.

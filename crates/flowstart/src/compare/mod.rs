@@ -155,15 +155,18 @@ pub(crate) fn race(args: &CompareArgs) -> Result<(Race, Vec<String>), Failure> {
         let why = "--fidelity is about races with --real, --quic or --worlds; name one of them";
         return Err(Failure::Usage(why.to_owned()));
     }
+    if args.stack.is_some() && !(args.quic || args.worlds) {
+        return Err(Failure::usage("--stack is about races with --quic or --worlds; name one of them"));
+    }
     race.real = args.real || args.quic;
-    race.quic = args.quic;
+    race.quic = args.quic.then(|| args.stack.unwrap_or_default().name().to_owned());
     if args.real && args.contestants.is_empty() {
         // What every kernel has, unless it was built without.
         race.contestants = ["cubic", "reno"].iter().filter_map(|name| name.parse().ok()).collect();
     }
     once_each(&race.contestants)?;
     if race.real {
-        let carrier = if race.quic { Carrier::EmulatedQuic } else { Carrier::Kernel };
+        let carrier = if race.quic.is_some() { Carrier::EmulatedQuic } else { Carrier::Kernel };
         let all = race.contestants.iter().chain(args.background.iter().map(|background| &background.flow));
         carrier.check(all).map_err(Failure::usage)?;
     }

@@ -48,7 +48,9 @@ pub(super) fn compare(args: &CompareArgs) -> Done {
     }
     let mut races = Vec::new();
     for (name, carrier) in [(KERNEL, Carrier::Kernel), (QUIC, Carrier::EmulatedQuic)] {
-        races.extend(carried(&race, name, carrier)?.map(|race| (name, race)));
+        let quic = (carrier == Carrier::EmulatedQuic).then(|| args.stack.unwrap_or_default().name().to_owned());
+        let race = Race { real: true, quic, ..race.clone() };
+        races.extend(carried(race, name, carrier)?.map(|race| (name, race)));
     }
     if races.is_empty() {
         return Err(Failure::usage("no contestant runs over this machine's kernel or over QUIC; leave out --worlds"));
@@ -79,8 +81,7 @@ pub(super) fn compare(args: &CompareArgs) -> Done {
 
 /// The race of those contestants that this carries; `None` if it carries nobody. Who is left out is
 /// said.
-fn carried(race: &Race, name: &str, carrier: Carrier) -> Result<Option<Race>, Failure> {
-    let mut race = Race { real: true, quic: carrier == Carrier::EmulatedQuic, ..race.clone() };
+fn carried(mut race: Race, name: &str, carrier: Carrier) -> Result<Option<Race>, Failure> {
     let mut kept = Vec::new();
     for contestant in &race.contestants {
         let refused = carrier.check([contestant]).err().map(|error| error.to_string());

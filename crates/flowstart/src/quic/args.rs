@@ -12,10 +12,21 @@ use flowstart_units::{Bytes, Span};
 pub(crate) const PORT: u16 = 4433;
 
 /// A QUIC stack by its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StackName {
+    #[default]
     Noq,
     Quinn,
+}
+
+impl StackName {
+    /// As it is written.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Noq => "noq",
+            Self::Quinn => "quinn",
+        }
+    }
 }
 
 #[cfg(feature = "quic")]

@@ -15,7 +15,7 @@ mod target;
 #[cfg(feature = "quic")]
 mod transfer;
 
-pub(crate) use args::{FetchArgs, PORT, PathArgs, ServeArgs};
+pub(crate) use args::{FetchArgs, PORT, PathArgs, ServeArgs, StackName};
 
 #[cfg(not(feature = "quic"))]
 use crate::output::Done;

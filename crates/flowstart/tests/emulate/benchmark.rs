@@ -303,6 +303,9 @@ fn contestants_are_probed_over_quic() {
             assert!(probe["packets"].as_f64().unwrap() <= most + 1.0, "{label}: {probe}");
         }
     }
+    let other = document(&["--quic", "cubic", "--stack", "quinn", "--fidelity", "10s"]);
+    assert_eq!(other["results"][0]["label"], "hystart+cubic (QUIC, quinn)");
+    assert_ne!(other["results"][0]["probes"][0]["packets"], 0, "{other:#}");
     let output = flowstart(&[SHORT, &["--quic", "quick_start+cubic"]].concat()).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("no room for a request to the routers"), "{}", text(&output.stderr));

@@ -172,6 +172,14 @@ fn a_race_over_quic_has_the_measures_of_a_simulated_one() {
             assert!(values.iter().all(|value| value.is_some_and(|value| value > 0.0)), "{measure}: {values:?}");
         }
     }
+    // ... and over the other stack.
+    let output =
+        flowstart(&["compare", "--quic", "--stack", "quinn", "-C", "cubic", "--json"]).args(path).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let other: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!([&document, &other].map(|one| one["parameters"]["stack"].as_str().unwrap()), ["noq", "quinn"]);
+    let completion = &other["contestants"][0]["summary"]["completion_100kb_ms"]["mean"];
+    assert!(completion.as_f64().is_some_and(|completion| completion > 0.0), "{other:#}");
 }
 
 /// Who does not run in a world is left out there with a word, and the other worlds have it.

@@ -57,7 +57,7 @@ impl<'a> Shown<'a> {
             let (done, of) = self.result.simulations;
             remarks.push(format!(
                 "Interrupted: {done} of {of} {} were finished.",
-                if self.result.race.real || self.result.race.quic { "races" } else { "simulations" }
+                if self.result.race.real { "races" } else { "simulations" }
             ));
         }
         remarks

@@ -183,12 +183,11 @@ fn value(result: &RaceResult, contestant: &ContestantResult, measure: Measure) -
 
 /// How the contestants are run: those run alike together.
 pub(super) fn conditions(result: &RaceResult) -> Vec<String> {
-    if result.race.quic {
-        return vec![
-            "Senders and receivers: this project's QUIC, full packets of 1500 bytes, an ACK for every packet, \
-             ECN-capable."
-                .to_owned(),
-        ];
+    if let Some(stack) = &result.race.quic {
+        return vec![format!(
+            "Senders and receivers: this project's QUIC over {stack}, full packets of 1500 bytes, an ACK for every \
+             packet, ECN-capable."
+        )];
     }
     if result.race.real {
         return vec!["Senders and receivers: this machine's kernel, as it is set up.".to_owned()];
