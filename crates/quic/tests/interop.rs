@@ -182,7 +182,7 @@ fn read(connection: &mut Connection, stream: StreamId, take: &mut dyn FnMut(&[u8
     let _ = chunks.finalize();
 }
 
-/// All test data in pieces, as they travel over a stream (docs/quic.md).
+/// All test data in pieces, as they travel over a stream (docs/quic-stack.md).
 fn pieces() -> Vec<u8> {
     let data: Vec<u8> = (0..SIZE.div_ceil(8)).flat_map(|word| SplitMix64::nth(0, word + 1).to_le_bytes()).collect();
     let mut bytes = Vec::new();

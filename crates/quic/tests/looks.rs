@@ -200,7 +200,7 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// The table of `docs/quic-measured.md`: `FLOWSTART_LOOKS=SEED cargo test -p flowstart-quic --test
+/// The table of `docs/path-measured.md`: `FLOWSTART_LOOKS=SEED cargo test -p flowstart-quic --test
 /// looks -- --ignored --nocapture`.
 #[test]
 #[ignore = "a table of many looks, for the page"]

@@ -105,7 +105,7 @@ fn upload(path: Path, contestant: (&str, &str), size: u64, stack: Stack) -> Seen
     Seen { report: outcome.report, dropped, complete: complete.unwrap().since(began).as_secs_f64() * 1e3, came }
 }
 
-/// The three paths of the table in docs/quic.md.
+/// The three paths of the table in docs/quic-stack.md.
 const PATHS: [Path; 3] = [
     Path { mbps: 10, rtt: 20, queue: 1.0 },
     Path { mbps: 20, rtt: 40, queue: 0.5 },
@@ -114,7 +114,7 @@ const PATHS: [Path; 3] = [
 const CONTESTANTS: [(&str, &str); 3] = [("slow_start", "cubic"), ("built_in", "bbr"), ("adaptive_chirping", "cubic")];
 
 /// Nothing overtakes on these links, so nothing is deemed lost that is not. With `--nocapture` this
-/// prints the table in docs/quic.md.
+/// prints the table in docs/quic-stack.md.
 #[test]
 fn quinn_loses_what_the_link_drops_and_takes_as_long_as_noq() {
     for contestant in CONTESTANTS {
