@@ -1,6 +1,6 @@
 //! Bursts of segmentation offload in the whole loop, against Linux 6.18 with its default offloads
-//! over the emulator (docs/single-segments.md): 20 ms, drop-tail or a step of 1 ms, 30 s, statistics after
-//! 5 s. Waits end when transmission begins.
+//! over the emulator (docs/single-segments.md): 20 ms, drop-tail or a step of 1 ms, 30 s,
+//! statistics after 5 s. Waits end when transmission begins.
 
 use std::collections::BTreeMap;
 
