@@ -11,6 +11,7 @@ use crate::connection::{Connection, Idle};
 use crate::gate::Gates;
 use crate::look::LookConfig;
 use crate::qlog::Qlog;
+use crate::scopes::Scopes;
 use crate::stack::{self, EcnCodepoint, Handled, Made, Settings, Stack, Transmit};
 use crate::tls::{ClientHandshake, Identity};
 
@@ -122,6 +123,10 @@ impl Outgoing {
     }
 }
 
+/// Closed connections that may linger at a server that has room for few: one transfer after
+/// another has more of them than it ever had at a time.
+const LINGERING: usize = 16;
+
 /// An endpoint: the stack's, with driven connections.
 #[derive(Debug)]
 pub struct Endpoint {
@@ -136,6 +141,7 @@ pub struct Endpoint {
     server: bool,
     /// A connection that went for another attempt of its client.
     displaced: Option<usize>,
+    scopes: Scopes,
 }
 
 impl Endpoint {
@@ -155,6 +161,7 @@ impl Endpoint {
             answers: Vec::new(),
             turn: 0,
             displaced: None,
+            scopes: Scopes::default(),
         })
     }
 
@@ -163,6 +170,7 @@ impl Endpoint {
     /// # Errors
     /// If the address or the name cannot be connected to.
     pub fn connect(&mut self, now: Time, handshake: ClientHandshake, to: SocketAddr) -> Result<usize, String> {
+        let to = self.scopes.leave(to);
         let made = self.inner.connect(self.clock.instant(now), handshake, to)?;
         let number = self.keep(made);
         let asks = self.limits.asks;
@@ -203,20 +211,21 @@ impl Endpoint {
         admit: &mut dyn FnMut(usize) -> bool,
     ) -> Option<usize> {
         let mut buffer = Vec::new();
+        let from = self.scopes.leave(arrival.from);
         // The stack counts from the arrival too, so its ACK says how long a packet waited here.
         let arrived = arrival.at.min(now);
         let mut connections = self.connections.iter().flatten();
-        let counted = connections.find_map(|connection| connection.counts(now, arrival.from)).unwrap_or(arrived);
+        let counted = connections.find_map(|connection| connection.counts(now, from)).unwrap_or(arrived);
         let instant = self.clock.instant(counted);
-        match self.inner.handle(instant, arrival.from, arrival.ecn, data, &mut buffer)? {
+        match self.inner.handle(instant, from, arrival.ecn, data, &mut buffer)? {
             Handled::For(number, event) => {
                 let connection = self.connections.get_mut(number).and_then(Option::as_mut)?;
-                if connection.may_come_from(arrival.from, &mut || admit(number)) {
+                if connection.may_come_from(from, &mut || admit(number)) {
                     connection.handle_datagram((arrived, counted), event, data.len(), &self.gates);
                 }
                 None
             }
-            Handled::New { proven } => self.incoming(now, arrival.from, proven),
+            Handled::New { proven } => self.incoming(now, from, proven),
             Handled::Answer(transmit) => {
                 self.answer(Some(transmit), buffer);
                 None
@@ -255,10 +264,11 @@ impl Endpoint {
 
     /// Whether there are as many connections as there may be. One that is closed counts no more,
     /// though the stack still answers what arrives of it for a while; of those there are no more
-    /// than as many again.
+    /// than as many again, or [`LINGERING`].
     fn is_full(&self) -> bool {
+        let most = self.limits.connections;
         let open = self.connections.iter().flatten().filter(|connection| !connection.is_closed()).count();
-        open >= self.limits.connections || self.inner.open_connections() / 2 >= self.limits.connections
+        open >= most || self.inner.open_connections() >= most.saturating_add(most.max(LINGERING))
     }
 
     fn incoming(&mut self, now: Time, from: SocketAddr, proven: bool) -> Option<usize> {
@@ -299,7 +309,7 @@ impl Endpoint {
         if let Some((outgoing, data)) = self.answers.pop() {
             buffer.clear();
             buffer.extend_from_slice(&data);
-            return Some(outgoing);
+            return Some(Outgoing { to: self.scopes.enter(outgoing.to), ..outgoing });
         }
         let count = self.connections.len();
         for step in 0..count {
@@ -311,7 +321,8 @@ impl Endpoint {
                 match connection.poll_transmit(now, buffer) {
                     Ok(transmit) => {
                         self.turn = (number + 1) % count;
-                        return Some(Outgoing::new(&transmit, Some(number)));
+                        let to = self.scopes.enter(transmit.to);
+                        return Some(Outgoing { to, ..Outgoing::new(&transmit, Some(number)) });
                     }
                     Err(Idle::Exhausted) if feed(number, connection, true) => {}
                     Err(Idle::Exhausted) => {

@@ -34,6 +34,7 @@ mod one_way;
 mod qlog;
 mod reading;
 mod resets;
+mod scopes;
 mod sending;
 mod server;
 mod service;

@@ -146,6 +146,13 @@ impl Look {
         }
     }
 
+    /// Full packets have so many bytes of payload: the other end may take smaller ones only.
+    pub(crate) fn sized(&mut self, mtu: u32) {
+        if self.packets.is_empty() {
+            self.packet = mtu.saturating_add(HEADER_BYTES);
+        }
+    }
+
     /// When the next packet of a connection leaves.
     pub(crate) fn departure(&mut self, connection: usize, now: Time) -> Departure {
         self.began.get_or_insert(now);

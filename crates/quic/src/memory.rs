@@ -102,6 +102,11 @@ struct Entry {
     seen: u64,
 }
 
+/// Bytes that no path carries in a round trip.
+const MOST_BYTES: u64 = 1 << 40;
+/// Nanoseconds that no round trip takes: an hour.
+const MOST_RTT: u64 = 3_600_000_000_000;
+
 /// A memory as a document.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -157,6 +162,12 @@ impl Memory {
         let document: Document = serde_json::from_str(json).map_err(|error| error.to_string())?;
         if document.version != VERSION {
             return Err(format!("version {} is not known here, only {VERSION}", document.version));
+        }
+        let possible =
+            |entry: &Entry| (1..=MOST_BYTES).contains(&entry.bytes) && (1..=MOST_RTT).contains(&entry.rtt_ns);
+        if let Some((place, entry)) = document.places.iter().find(|(_, entry)| !possible(entry)) {
+            let Entry { bytes, rtt_ns, .. } = entry;
+            return Err(format!("no path, such as that to {place}, carries {bytes} bytes in {rtt_ns} ns"));
         }
         for (place, entry) in document.places {
             if !self.changed.contains(&place) {

@@ -158,6 +158,9 @@ impl Sending {
         let title = format!("{}+{}", self.config.start.name(), self.config.avoidance.name());
         connection.begin(now, Controller::new(&self.config), &title);
         self.began.get_or_insert(now);
+        if let (Some(look), Some(ledger)) = (&mut self.look, connection.ledger()) {
+            look.sized(ledger.mtu());
+        }
         let Some(lane) = self.lanes.get_mut(number) else { return };
         for _ in 0..self.streams {
             if let Some(stream) = connection.open(Dir::Uni) {

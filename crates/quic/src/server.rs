@@ -132,7 +132,7 @@ impl std::fmt::Debug for Server {
 }
 
 impl Server {
-    /// A server. With `once` it is over after the first transfer.
+    /// A server. With `once` it is over after the first transfer, and those that go on beside it.
     ///
     /// # Errors
     /// If the identity does not fit the stack.
@@ -213,7 +213,8 @@ impl Server {
         // Numbers are given again.
         self.unwanted.remove(&number);
         let many = (same >= self.service.per_peer).then(|| self.service.enough(peer.ip(), same));
-        if let Some(why) = self.ends.clone().or(many) {
+        let done = (self.once && self.served > 0).then(|| "it ends after one transfer".to_owned());
+        if let Some(why) = self.ends.clone().or(done).or(many) {
             self.unwanted.insert(number, why.clone());
             self.news.push(News::Refused(peer, why));
             return;
@@ -557,6 +558,6 @@ impl Node for Server {
     }
 
     fn is_over(&self, _now: Time) -> bool {
-        self.once && self.served > 0
+        self.once && self.served > 0 && self.sessions.values().all(|session| session.told)
     }
 }

@@ -1,7 +1,7 @@
 //! The other end of a real path.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::Ipv6Addr;
 use std::str::FromStr;
 
 use crate::quic::PORT;
@@ -16,9 +16,13 @@ pub(crate) struct Place {
 /// A name or an address, without brackets, and the port if there is one.
 pub(crate) fn split(text: &str) -> Result<(&str, Option<u16>), String> {
     let wrong = || format!("\"{text}\" is not HOST or HOST:PORT, such as 192.0.2.7, [2001:db8::7]:4433 or lab:4433");
-    let is_v6 = text.parse::<IpAddr>().is_ok_and(|ip| ip.is_ipv6());
+    // The zone of a link-local address is the system's to read.
+    let is_v6 = |text: &str| {
+        let (address, zone) = text.split_once('%').unwrap_or((text, "0"));
+        !zone.is_empty() && address.parse::<Ipv6Addr>().is_ok()
+    };
     let (host, port) = match text.rsplit_once(':') {
-        Some((host, port)) if !is_v6 && !text.ends_with(']') => {
+        Some((host, port)) if !is_v6(text) && !text.ends_with(']') => {
             let port = port.parse().ok().filter(|port| *port > 0);
             (host, Some(port.ok_or_else(wrong)?))
         }
@@ -26,8 +30,8 @@ pub(crate) fn split(text: &str) -> Result<(&str, Option<u16>), String> {
     };
     let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     let right = match bare {
-        Some(inside) => inside.parse::<IpAddr>().is_ok_and(|ip| ip.is_ipv6()),
-        None => !host.is_empty() && (is_v6 || !host.contains([':', '[', ']'])),
+        Some(inside) => is_v6(inside),
+        None => !host.is_empty() && (is_v6(host) || !host.contains([':', '[', ']'])),
     };
     if !right || host.contains(char::is_whitespace) {
         return Err(wrong());
@@ -69,13 +73,29 @@ mod tests {
             ("2001:db8::4433", "2001:db8::4433", PORT),
             ("[::1]", "::1", PORT),
             ("[::1]:65535", "::1", 65535),
+            ("fe80::1%eth0", "fe80::1%eth0", PORT),
+            ("[fe80::1%2]:5000", "fe80::1%2", 5000),
         ] {
             let place: Place = text.parse().unwrap();
             assert_eq!(place, Place { host: host.to_owned(), port });
             assert_eq!(place.to_string().parse(), Ok(place));
         }
-        for text in ["", ":", ":5", "lab:", "lab:0", "lab:65536", "lab:x", "a:b:c", "[lab]:5", "[::1", "::1]:5", "l ab"]
-        {
+        for text in [
+            "",
+            ":",
+            ":5",
+            "lab:",
+            "lab:0",
+            "lab:65536",
+            "lab:x",
+            "a:b:c",
+            "[lab]:5",
+            "[::1",
+            "::1]:5",
+            "l ab",
+            "fe80::1%",
+            "lab%2",
+        ] {
             assert!(text.parse::<Place>().unwrap_err().contains("is not HOST"), "{text}");
         }
     }

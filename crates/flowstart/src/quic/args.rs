@@ -102,7 +102,7 @@ pub(crate) struct ServeArgs {
 #[derive(Args, Debug)]
 #[cfg_attr(not(feature = "quic"), allow(dead_code))]
 pub(crate) struct MemoryArgs {
-    /// File of what each path carried, for the start careful_resume; made if it is not there
+    /// File of what each path carried, for the start careful_resume; made once something is learnt
     #[arg(long, value_name = "FILE")]
     pub(crate) memory: Option<PathBuf>,
     /// Time after which what is known of a path counts no more

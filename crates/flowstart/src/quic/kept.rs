@@ -43,10 +43,13 @@ impl Kept {
     /// Learns what the file says; false if there is none.
     fn read_into(&self, memory: &mut Memory) -> Result<bool, Failure> {
         let failed = |error: std::io::Error| Failure::file("read", &self.path, &error);
-        let file = match std::fs::File::open(&self.path) {
+        match std::fs::metadata(&self.path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
-            opened => opened.map_err(failed)?,
+            // To open a pipe that nobody writes into would take for ever.
+            Ok(there) if !there.is_file() => return Err(wrong(format!("{} is no file", self.path.display()))),
+            other => other.map_err(failed)?,
         };
+        let file = std::fs::File::open(&self.path).map_err(failed)?;
         let mut text = String::new();
         file.take(LARGEST).read_to_string(&mut text).map_err(failed)?;
         let merged = memory.merge(&text).map(|()| true);

@@ -23,6 +23,8 @@ const LITTLE: f64 = 1.2;
 /// Twice the rate in Mbit/s below which the shortest trains of a detector queue for too long: above
 /// it that is not the reason why there were none.
 const SLOW: f64 = 2.4;
+/// UDP payload that every path of QUIC passes (RFC 9000 section 14).
+const SMALL: u16 = 1200;
 /// RTTs that differ by no more than this are one number, in milliseconds.
 const ONE_RTT: f64 = 0.2;
 
@@ -57,9 +59,9 @@ fn document(way: &Reading, back: &Reading) -> Value {
         "capacity_steady": capacity.map(|_| matches!(said, Capacity::Known(_))),
         "capacity_at_least": capacity.map(|_| matches!(said, Capacity::AtLeast(_))),
         "capacity_doubt": way.doubt(back),
-        "rtt_ms": one(way.rtt(back)),
-        "rtt_least_ms": way.rtt(back)[0],
-        "rtt_most_ms": way.rtt(back)[1],
+        "rtt_ms": known(way, back).and_then(one),
+        "rtt_least_ms": known(way, back).map(|[least, _]| least),
+        "rtt_most_ms": known(way, back).map(|[_, most]| most),
         "jitter_ms": ms(looked.jitter),
         "packets_per_ack": way.merged(),
         "burst_bytes": looked.burst.as_ref().map(|burst| burst.bytes),
@@ -116,14 +118,22 @@ pub(crate) fn capacity_up(target: &Target, cancel: &Cancel) -> Result<Rate, Fail
 
 /// Looks at a path.
 pub(crate) fn look(args: &PathArgs) -> Done {
-    let target = Target::of(&args.server)?;
+    let mut target = Target::of(&args.server)?;
     let cancel = interrupt::listen();
     let began = Instant::now();
     let mut outcomes = Vec::new();
     let mut punctual = true;
-    for direction in [Direction::Down, Direction::Up] {
-        let (outcome, real_time) = one_way(&target, direction, &cancel)?;
+    while let Some(direction) = [Direction::Down, Direction::Up].get(outcomes.len()) {
+        let (outcome, real_time) = one_way(&target, *direction, &cancel)?;
         punctual &= real_time;
+        let nothing = read(&outcome).is_some_and(|way| way.trains().is_none() && way.report().lost > 0);
+        if nothing && target.mtu > SMALL {
+            // Both ways, so that they are alike.
+            note(&format!("packets of {} bytes seem not to arrive: a look with packets of {SMALL}", target.mtu));
+            target.mtu = SMALL;
+            outcomes.clear();
+            continue;
+        }
         outcomes.push(outcome);
     }
     let took = began.elapsed().as_secs_f64();
@@ -137,6 +147,7 @@ pub(crate) fn look(args: &PathArgs) -> Done {
             "seconds": took,
             "real_time_priority": punctual,
             "stack": target.stack.name(),
+            "packet_bytes": target.mtu,
         }));
     }
     if !punctual {
@@ -150,11 +161,17 @@ fn one([least, most]: [f64; 2]) -> Option<f64> {
     (most - least <= ONE_RTT).then_some(f64::midpoint(least, most))
 }
 
+/// The least and the most of the round trip in milliseconds, if a full packet made one.
+fn known(way: &Reading, back: &Reading) -> Option<[f64; 2]> {
+    (way.looked().rtt > 0).then(|| way.rtt(back))
+}
+
 /// A round trip in words.
-fn round_trip(rtt: [f64; 2], digits: usize) -> String {
-    match one(rtt) {
-        Some(rtt) => format!("{rtt:.digits$} ms"),
-        None => format!("{:.digits$} to {:.digits$} ms", rtt[0], rtt[1]),
+fn round_trip(rtt: Option<[f64; 2]>, digits: usize) -> String {
+    match rtt.map(|rtt| (one(rtt), rtt)) {
+        Some((Some(rtt), _)) => format!("{rtt:.digits$} ms"),
+        Some((None, [least, most])) => format!("{least:.digits$} to {most:.digits$} ms"),
+        None => "not found out".to_owned(),
     }
 }
 
@@ -183,7 +200,8 @@ fn sentence(down: &Reading, up: &Reading) -> String {
         (_, Some(rest)) => ("Perhaps", rest),
         _ => ("About", rates.as_str()),
     };
-    let first = format!("{about} {rates}, {} there and back, and {queue}.", round_trip(both_ways(down, up), 1));
+    let way = both_ways(down, up).map_or("an unknown time".to_owned(), |rtt| round_trip(Some(rtt), 1));
+    let first = format!("{about} {rates}, {way} there and back, and {queue}.");
     let tested = down_way.looked().tested.min(up_way.looked().tested);
     let bursts = [down_way, up_way].iter().all(|way| way.looked().burst.is_some());
     match tested {
@@ -194,16 +212,18 @@ fn sentence(down: &Reading, up: &Reading) -> String {
 }
 
 /// What both directions say of the round trip, which is the same: the more certain of them.
-fn both_ways(down: &Reading, up: &Reading) -> [f64; 2] {
-    let (there, back) = (down.rtt(up), up.rtt(down));
-    match (one(there), one(back)) {
+fn both_ways(down: &Reading, up: &Reading) -> Option<[f64; 2]> {
+    let (Some(there), Some(back)) = (known(down, up), known(up, down)) else {
+        return known(down, up).or(known(up, down));
+    };
+    Some(match (one(there), one(back)) {
         (Some(_), None) => there,
         (None, Some(_)) => back,
         (Some(_), Some(_)) if there[0] <= back[0] => there,
         (Some(_), Some(_)) => back,
         (None, None) if there[1] - there[0] <= back[1] - back[0] => there,
         (None, None) => back,
-    }
+    })
 }
 
 /// Three digits.
@@ -237,7 +257,7 @@ fn text(down: &Reading, up: &Reading, took: f64) -> String {
         _ if way.capacity(back) == Capacity::Unknown => "not found out".to_owned(),
         _ => format!("{} Mbit/s", rate(way, back).trim_end_matches(" (undecided)")),
     });
-    row("RTT without queue", &|way, back| round_trip(way.rtt(back), 2));
+    row("RTT without queue", &|way, back| round_trip(known(way, back), 2));
     row("jitter", &|way, _| ms(way.looked().jitter));
     row("packets per ACK", &|way, _| format!("{:.2}", way.merged()));
     row("burst", &|way, _| match &way.looked().burst {

@@ -141,8 +141,14 @@ fn table(rows: &[(&str, String)]) -> String {
 /// What the sender knows.
 fn of_sender(report: &Report) -> Vec<(&'static str, String)> {
     vec![
-        ("RTT", format!("{} to {}, mean {}", ms(report.min_rtt), ms(report.max_rtt), ms(report.mean_rtt))),
-        ("jitter", ms(report.jitter)),
+        (
+            "RTT",
+            match report.acks {
+                0 => NOT_MEASURED.to_owned(),
+                _ => format!("{} to {}, mean {}", ms(report.min_rtt), ms(report.max_rtt), ms(report.mean_rtt)),
+            },
+        ),
+        ("jitter", if report.acks == 0 { NOT_MEASURED.to_owned() } else { ms(report.jitter) }),
         ("packets", format!("{}, {} lost, {} marked", report.packets, report.lost, report.marked)),
         (
             "start ended",
@@ -175,12 +181,24 @@ fn us(nanos: u64) -> f64 {
     nanos as f64 / 1e3
 }
 
+/// What is said of times that no ACK told.
+const NOT_MEASURED: &str = "not measured";
+
+/// A report for programs: what no ACK told is null.
+fn measured(report: &Report) -> Value {
+    let mut value = json!(report);
+    if report.acks == 0 {
+        ["min_rtt", "mean_rtt", "max_rtt", "jitter"].into_iter().for_each(|name| value[name] = Value::Null);
+    }
+    value
+}
+
 /// A transfer for programs.
 pub(super) fn json(request: &Request, stack: Stack, outcome: &Transferred, real_time: bool) -> Value {
     json!({
         "contestant": format!("{}+{}", request.start, request.avoidance),
         "request": request,
-        "report": outcome.report,
+        "report": measured(&outcome.report),
         "received": outcome.received,
         "rate_bps": arrival_rate(&outcome.received).map(Rate::as_bps),
         "handshake_rtt_ns": outcome.handshake.as_nanos(),
@@ -196,7 +214,7 @@ pub(super) fn json_so_far(request: &Request, stack: Stack, so_far: &SoFar, real_
     json!({
         "contestant": format!("{}+{}", request.start, request.avoidance),
         "request": request,
-        "report": so_far.report,
+        "report": so_far.report.as_ref().map(measured),
         "received": so_far.received,
         "rate_bps": so_far.received.as_ref().and_then(arrival_rate).map(Rate::as_bps),
         "handshake_rtt_ns": so_far.handshake.as_nanos(),

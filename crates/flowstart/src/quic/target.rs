@@ -41,13 +41,14 @@ pub(crate) struct Target {
     pub(super) qlog: Option<Qlog>,
     /// The stack of this end.
     pub(super) stack: Stack,
+    /// UDP payload of a full packet in bytes, either way.
+    pub(super) mtu: u16,
 }
 
 impl Target {
     /// The server that a command names.
     pub(super) fn of(ServerArgs { host, port, fingerprint, insecure, stack }: &ServerArgs) -> Result<Self, Failure> {
-        // The zone of a link-local address is the system's to read.
-        let (bare, named) = if host.contains('%') { (host.as_str(), None) } else { split(host).map_err(wrong)? };
+        let (bare, named) = split(host).map_err(wrong)?;
         let port = match (named, port) {
             (Some(named), Some(port)) if named != *port => {
                 return Err(wrong(format!(
@@ -74,13 +75,19 @@ impl Target {
                 found.ok_or_else(|| wrong(format!("there is no host {host:?}")))?
             }
         };
+        if let SocketAddr::V6(six) = to
+            && six.ip().is_unicast_link_local()
+            && six.scope_id() == 0
+        {
+            return Err(wrong(format!("{0} is on each link of this machine: name which, such as {0}%eth0", six.ip())));
+        }
         if pinned.is_none() && !insecure && !to.ip().is_loopback() {
             return Err(wrong(format!(
                 "who answers at {to} must be known: name the fingerprint that its `flowstart serve` prints \
                  with --fingerprint, or say --insecure"
             )));
         }
-        Ok(Self { to, pinned, qlog: None, stack: Stack::default() })
+        Ok(Self { to, pinned, qlog: None, stack: Stack::default(), mtu: Limits::default().mtu })
     }
 
     /// Transfers. What this end sends begins with what is in `memory`, and adds to it. `live` is
@@ -92,7 +99,7 @@ impl Target {
         memory: Option<&mut Memory>,
         live: &mut dyn FnMut(Time, u64, Span) -> bool,
     ) -> Result<(Ended, bool), Failure> {
-        let mut config = controller(&request.start, &request.avoidance, Limits::default().mtu).map_err(wrong)?;
+        let mut config = controller(&request.start, &request.avoidance, self.mtu).map_err(wrong)?;
         let mut memory = memory.filter(|_| request.direction == Direction::Up);
         let place = self.to.ip();
         let proposed = memory.as_mut().and_then(|memory| memory.propose(place, today(), &mut config));
@@ -125,7 +132,8 @@ impl Target {
         let clock = Clock::start();
         // When messages of an application leave is of interest only where they are timed.
         let departures = request.paced.is_some_and(|paced| paced.tell);
-        let limits = Limits { stack: self.stack, qlog: self.qlog.clone(), departures, ..Limits::default() };
+        let limits =
+            Limits { stack: self.stack, qlog: self.qlog.clone(), departures, mtu: self.mtu, ..Limits::default() };
         let any = if self.to.is_ipv6() { "[::]:0" } else { "0.0.0.0:0" };
         let mut client =
             Client::new(clock, clock.now(), &limits, self.to, self.pinned, request, ends).map_err(wrong)?;

@@ -57,6 +57,11 @@ impl Look {
             self.stage = LookStage::Pairs(count + 1, self.next());
             return;
         }
+        // Nothing of full size arrived in so many tries, but what was sent in its place: smaller.
+        if self.smallest == Span::MAX {
+            self.stage = LookStage::Over;
+            return;
+        }
         match known && self.settling() >= u64::from(self.config.least_settling) {
             true => self.stage = LookStage::Settling(self.next()),
             false => self.detect(now),

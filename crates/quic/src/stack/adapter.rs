@@ -154,6 +154,12 @@ macro_rules! adapter {
                 let factory = factory(gates);
                 let mut config = EndpointConfig::default();
                 config.rng_seed(settings.seed).min_reset_interval(settings.resets);
+                // Where large packets do not pass in one direction they do not in the other: it
+                // binds the other end, too.
+                let largest = config.get_max_udp_payload_size().min(u64::from(settings.mtu.max(1200)));
+                config
+                    .max_udp_payload_size(u16::try_from(largest).unwrap_or(1200))
+                    .map_err(|error| rustls::Error::General(error.to_string()))?;
                 let server = match identity {
                     Some(identity) => {
                         let keys = identity.keys(&settings.place)?;
