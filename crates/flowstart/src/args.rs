@@ -80,7 +80,7 @@ pub(crate) struct PageArgs {
     /// Write the report: html, md, or svg (one figure of it), by the ending; may be repeated
     #[arg(short = 'o', long = "output", value_name = "FILE", help_heading = "Output")]
     pub(crate) pages: Vec<PathBuf>,
-    /// What .svg files show: a figure of the report by a word of its title, such as "delay"
+    /// What .svg files show: a figure of the report by words of its title
     #[arg(long, value_name = "NAME", help_heading = "Output")]
     pub(crate) figure: Option<String>,
 }

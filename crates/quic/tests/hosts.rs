@@ -5,10 +5,10 @@ mod common;
 mod link;
 
 use common::request;
-use flowstart_quic::message::{Direction, Paced, Report, Request};
-use flowstart_quic::{Memory, News, Node as _, Service};
+use flowstart_quic::message::{Direction, Paced, Report, Request, VERSION};
+use flowstart_quic::{Client, Limits, Memory, News, Node as _, Service, Sink, Stack, controller};
 use flowstart_units::{Rate, Span, Time};
-use link::{Busy, Link, world};
+use link::{Busy, Link, server_address, world, world_over};
 
 /// A packet every 5 ms, which never meets another, from a host to one that stands still again and
 /// again.
@@ -47,6 +47,36 @@ fn a_path_that_takes_less_in_the_middle_of_a_transfer_does_not_end_it() {
         world.pipes.iter_mut().for_each(|pipe| pipe.link.largest = 1300);
         let outcome = world.run(Span::from_secs(60)).0.unwrap();
         assert!(outcome.received.intact && outcome.received.bytes == 3_000_000, "{contestant:?}: {outcome:?}");
+    }
+}
+
+/// A tunnel takes a part of each packet. A look with usual ones has no rate, and says that it lost
+/// some; a client that asks for smaller ones gets them in both directions.
+#[test]
+fn a_look_over_a_path_that_takes_smaller_packets_has_a_rate_with_smaller_ones() {
+    let link = Link { largest: 1300, buffer: 400, ..Link::default() };
+    for (stack, direction) in Stack::ALL.into_iter().flat_map(|it| [(it, Direction::Down), (it, Direction::Up)]) {
+        let look = |mtu: u16| {
+            let asked = Request {
+                version: VERSION,
+                look: true,
+                nanos: Some(2_000_000_000),
+                ..request(direction, 430_000, ("fair_queuing_probe", "delay_or_cubic"))
+            };
+            let mut world = world_over(&link, asked.clone(), [stack; 2]);
+            let limits = Limits { mtu, seed: Some([3; 32]), stack, ..Limits::default() };
+            let ends = (controller(&asked.start, &asked.avoidance, mtu).unwrap(), Sink::Check);
+            let at = server_address();
+            world.client = Client::new(world.clock, world.now, &limits, at, None, asked, ends).unwrap();
+            let report = world.run(Span::from_secs(30)).0.unwrap().report;
+            (report.look.unwrap(), report.lost)
+        };
+        let (usual, lost) = look(1452);
+        assert!(usual.rates.is_empty() && lost > 0, "{stack:?} {direction:?}: {usual:?}");
+        let (small, lost) = look(1200);
+        let middle = small.rates.get(small.rates.len() / 2).copied().unwrap_or(0) as f64;
+        let right = (middle / Link::default().rate.as_bps() as f64 - 1.0).abs() < 0.05;
+        assert!(right && lost == 0 && small.rtt > 0, "{stack:?} {direction:?}: {small:?}");
     }
 }
 

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use flowstart_service_curve::{
-    AdaptiveLoop, AdaptiveLoopConfig, ConstantRate, End, Error, Passed, Probability, ProbeConfig, Record, RecordError,
-    estimate_records, probe_rate, read_csv, write_csv,
+    AdaptiveLoop, AdaptiveLoopConfig, ConstantRate, End, Error, Passed, Probability, ProbeConfig, ProbeVerdict, Record,
+    RecordError, estimate_records, probe_rate, read_csv, write_csv,
 };
 use flowstart_units::{Bytes, Rate, Span, Time};
 
@@ -42,6 +42,28 @@ fn a_file_gives_the_same_estimate_as_the_delays_themselves() {
     assert_eq!((found.probes[1].verdict, &found.probes[1].samples), (direct.verdict, &direct.samples));
     assert_eq!(found.end, End::AllAccepted);
     assert_eq!(found.curve.origin(), Some(Span::from_millis(5)));
+}
+
+/// A server of 1 Mbit/s that is offered 1.2: whatever the size of messages, it was watched for 500 s
+/// at least, by the end of which the last message has waited for 100 s, and served what it serves.
+#[test]
+fn the_size_of_messages_is_that_of_the_file() {
+    for bytes in [100_u64, 1448, 1500, 9000] {
+        let (rate, takes) = (Rate::from_bps(1_200_000), Rate::from_bps(1_000_000));
+        let (gap, takes) = (rate.transmission_time(Bytes::new(bytes)), takes.transmission_time(Bytes::new(bytes)));
+        let count = Span::from_secs(700).whole(gap);
+        let rows = (0..count).map(|number| {
+            let (sent, received) = (Time::ZERO + gap * number, Time::ZERO + takes * (number + 1));
+            Ok(Record { rate: Some(rate), sent, received, passed: None })
+        });
+        let found = estimate_records(rows, None, &config()).unwrap();
+        let [probe] = &found.probes[..] else { panic!("{found:?}") };
+        assert_eq!(probe.verdict, ProbeVerdict::NonStationary, "{bytes} bytes");
+        let watched = probe.measured.as_secs_f64();
+        assert!((490.0..700.0).contains(&watched), "{bytes} bytes: {watched} s");
+        let served = probe.served.as_ref().and_then(|served| served.rate()).expect("what it was served");
+        assert!((served / 1e6 - 1.0).abs() < 1e-3, "{bytes} bytes: {served}");
+    }
 }
 
 #[test]

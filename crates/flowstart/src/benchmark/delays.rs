@@ -14,8 +14,14 @@ use crate::output::{Done, Failure, ending, prepare_file};
 const CSV: &str = "csv";
 const PARQUET: &str = "parquet";
 
-/// Makes sure that the file can be written, before anything costly is done.
-pub(super) fn prepare(file: &Path) -> Done {
+/// Makes sure that the file can be written, before anything costly is done. It is none of those
+/// that are read.
+pub(super) fn prepare(file: &Path, measured: &[PathBuf]) -> Done {
+    let place = |file: &Path| std::fs::canonicalize(file).ok();
+    if let Some(same) = measured.iter().find(|other| place(other).is_some_and(|place_of| place(file) == Some(place_of)))
+    {
+        return Err(Failure::Usage(format!("--delays would overwrite {}, which --measured reads", same.display())));
+    }
     if ending(file, &[CSV, PARQUET])? == PARQUET && PARQUET_WRITER.is_none() {
         return Err(Failure::Usage(
             "this program was built without Apache Parquet: give --delays a file that ends in .csv, or build the \

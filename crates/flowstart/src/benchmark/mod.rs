@@ -76,7 +76,7 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
         prepare_folder(folder)?;
     }
     if let Some(file) = &args.delays {
-        delays::prepare(file)?;
+        delays::prepare(file, &args.measured)?;
     }
     // Files first: they may be refused.
     let mut from_outside = Vec::new();

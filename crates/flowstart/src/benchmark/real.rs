@@ -136,6 +136,9 @@ pub(super) fn measure(
     if let Some(worst) = fidelities.iter().max_by_key(|fidelity| fidelity.p99) {
         note(&format!("{} paths; the least faithful: {worst}", fidelities.len()));
     }
+    if args.command.is_some() && fidelities.iter().any(|fidelity| fidelity.packets == 0) {
+        note("no packet passed a path: what the command says of its messages is not of that path");
+    }
     if let Some(stamps) = &stamps {
         note(&stamps.to_string());
     }
