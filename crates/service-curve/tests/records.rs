@@ -44,8 +44,8 @@ fn a_file_gives_the_same_estimate_as_the_delays_themselves() {
     assert_eq!(found.curve.origin(), Some(Span::from_millis(5)));
 }
 
-/// A server of 1 Mbit/s that is offered 1.2: whatever the size of messages, it was watched for 500 s
-/// at least, by the end of which the last message has waited for 100 s, and served what it serves.
+/// A server of 1 Mbit/s that is offered 1.2: whatever the size of messages, it was watched for 500
+/// s at least, by the end of which the last has waited for 100 s, and served what it serves.
 #[test]
 fn the_size_of_messages_is_that_of_the_file() {
     for bytes in [100_u64, 1448, 1500, 9000] {
