@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use flowstart_parallel::Cancel;
 use flowstart_quic::message::{Direction, Doubt, Request, VERSION};
-use flowstart_quic::{Capacity, Reading, ReadingConfig, Sink, Transferred};
+use flowstart_quic::{Capacity, HEADER_BYTES, Reading, ReadingConfig, Sink, Transferred};
 use flowstart_units::{Rate, Span};
 
 use super::target::{Ended, Target, session};
@@ -126,8 +126,7 @@ pub(crate) fn look(args: &PathArgs) -> Done {
     while let Some(direction) = [Direction::Down, Direction::Up].get(outcomes.len()) {
         let (outcome, real_time) = one_way(&target, *direction, &cancel)?;
         punctual &= real_time;
-        let nothing = read(&outcome).is_some_and(|way| way.trains().is_none() && way.report().lost > 0);
-        if nothing && target.mtu > SMALL {
+        if target.mtu > SMALL && read(&outcome).is_some_and(|way| are_too_large(&way, target.mtu)) {
             // Both ways, so that they are alike.
             note(&format!("packets of {} bytes seem not to arrive: a look with packets of {SMALL}", target.mtu));
             target.mtu = SMALL;
@@ -154,6 +153,14 @@ pub(crate) fn look(args: &PathArgs) -> Done {
         note("without real-time priority: what this says is less certain when the machine is busy");
     }
     print(&text(&down, &up, took))
+}
+
+/// Whether packets of this payload do not arrive: there is no rate, packets were lost, and none of
+/// that size made a round trip.
+fn are_too_large(way: &Reading, mtu: u16) -> bool {
+    let full = u64::from(mtu) + u64::from(HEADER_BYTES);
+    let arrived = way.looked().rtt > 0 && u64::from(way.looked().packet) >= full;
+    way.trains().is_none() && way.report().lost > 0 && !arrived
 }
 
 /// One number of two, if they are hardly apart.

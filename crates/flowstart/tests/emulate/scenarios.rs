@@ -182,6 +182,33 @@ fn a_race_over_quic_has_the_measures_of_a_simulated_one() {
     assert!(completion.as_f64().is_some_and(|completion| completion > 0.0), "{other:#}");
 }
 
+/// Where large packets do not pass smaller ones are taken, and it is said; there was an RTT of zero.
+#[test]
+#[cfg(feature = "quic")]
+fn a_look_through_a_tunnel_is_one_with_smaller_packets() {
+    if !possible() || std::process::Command::new("ip").arg("-V").output().is_err() {
+        let _ = writeln!(std::io::stderr(), "skipped: no `ip` to make a path narrow with");
+        return;
+    }
+    let program = env!("CARGO_BIN_EXE_flowstart");
+    let serve = format!("exec {program} serve --bind 0.0.0.0");
+    let device = "$(ip route get $FLOWSTART_SERVER | sed -n 's/.* dev \\([^ ]*\\).*/\\1/p')";
+    let look = format!("ip link set \"{device}\" mtu 1420 && exec {program} path server --insecure --json");
+    let path = ["--capacity", "20Mbit/s", "--reverse-capacity", "20Mbit/s", "--rtt", "20ms", "--fidelity", "10s"];
+    let output = emulate(&[&path[..], &["--server", &serve, "--", "sh", "-c", &look]].concat());
+    let (out, error) = (text(&output.stdout), text(&output.stderr));
+    assert!(error.contains("packets of 1452 bytes seem not to arrive: a look with packets of 1200"), "{error}");
+    let document = out.find("\n{").or_else(|| out.find('{')).map(|begins| &out[begins..]).unwrap_or_default();
+    let read = serde_json::Deserializer::from_str(document).into_iter::<serde_json::Value>().next();
+    let document = read.unwrap_or_else(|| panic!("{out}")).unwrap();
+    assert_eq!(document["packet_bytes"], 1200);
+    for way in ["down", "up"] {
+        // A busy machine can be late by any time.
+        let least = document[way]["rtt_least_ms"].as_f64();
+        assert!(least.is_none_or(|least| least > 19.9), "{document:#}");
+    }
+}
+
 /// Who does not run in a world is left out there with a word, and the other worlds have it.
 #[test]
 #[cfg(feature = "quic")]
