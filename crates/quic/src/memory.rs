@@ -344,6 +344,16 @@ mod tests {
         for text in ["", "{}", "[]", r#"{"version":2,"places":{}}"#, r#"{"version":1,"places":{"here":{}}}"#] {
             assert!(Memory::default().merge(text).is_err(), "{text}");
         }
+        // What no path carries, and a jump to it would be.
+        let path = |bytes: u64, rtt: u64| {
+            let text =
+                format!(r#"{{"version":1,"places":{{"192.0.2.7":{{"bytes":{bytes},"rtt_ns":{rtt},"seen":1}}}}}}"#);
+            Memory::default().merge(&text)
+        };
+        assert_eq!(path(500_000, 30_000_000), Ok(()));
+        for (bytes, rtt) in [(u64::MAX, 30_000_000), (0, 30_000_000), (500_000, 0), (500_000, u64::MAX)] {
+            assert!(path(bytes, rtt).unwrap_err().contains("no path, such as that to 192.0.2.7"), "{bytes} {rtt}");
+        }
     }
 
     #[test]

@@ -46,14 +46,18 @@ impl Kept {
         match std::fs::metadata(&self.path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
             // To open a pipe that nobody writes into would take for ever.
-            Ok(there) if !there.is_file() => return Err(wrong(format!("{} is no file", self.path.display()))),
+            Ok(there) if !there.is_file() => return Err(self.no_memory("it is no file")),
             other => other.map_err(failed)?,
         };
         let file = std::fs::File::open(&self.path).map_err(failed)?;
         let mut text = String::new();
         file.take(LARGEST).read_to_string(&mut text).map_err(failed)?;
         let merged = memory.merge(&text).map(|()| true);
-        merged.map_err(|why| wrong(format!("{} is no memory of flowstart's: {why}", self.path.display())))
+        merged.map_err(|why| self.no_memory(&why))
+    }
+
+    fn no_memory(&self, why: &str) -> Failure {
+        wrong(format!("{} is no memory of flowstart's: {why}", self.path.display()))
     }
 
     /// Writes what is known here, and what others have learnt in the meantime.
