@@ -11,7 +11,7 @@ use crate::connection::{Connection, Idle};
 use crate::gate::Gates;
 use crate::look::LookConfig;
 use crate::qlog::Qlog;
-use crate::scopes::Scopes;
+use crate::scopes::{Scopes, bare};
 use crate::stack::{self, EcnCodepoint, Handled, Made, Settings, Stack, Transmit};
 use crate::tls::{ClientHandshake, Identity};
 
@@ -244,6 +244,7 @@ impl Endpoint {
     /// has given up, if it begins another.
     #[must_use]
     pub fn unfinished(&self, from: SocketAddr) -> Option<usize> {
+        let from = bare(from);
         let of = |connection: &Connection| connection.whereabouts().0 == from && connection.is_in_handshake();
         self.connections.iter().position(|slot| slot.as_ref().is_some_and(of))
     }

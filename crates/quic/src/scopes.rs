@@ -17,10 +17,20 @@ pub(crate) struct Scopes {
     zones: HashMap<Ipv6Addr, u32>,
 }
 
+/// An address without the zone, if it is a link-local one.
+pub(crate) fn bare(mut address: SocketAddr) -> SocketAddr {
+    if let SocketAddr::V6(six) = &mut address
+        && six.ip().is_unicast_link_local()
+    {
+        six.set_scope_id(0);
+    }
+    address
+}
+
 impl Scopes {
     /// The address without its zone, which is remembered.
-    pub(crate) fn leave(&mut self, mut address: SocketAddr) -> SocketAddr {
-        if let SocketAddr::V6(six) = &mut address
+    pub(crate) fn leave(&mut self, address: SocketAddr) -> SocketAddr {
+        if let SocketAddr::V6(six) = address
             && six.ip().is_unicast_link_local()
             && six.scope_id() != 0
         {
@@ -28,9 +38,8 @@ impl Scopes {
                 self.zones.clear();
             }
             self.zones.insert(*six.ip(), six.scope_id());
-            six.set_scope_id(0);
         }
-        address
+        bare(address)
     }
 
     /// The address with the zone in which it was seen last, if it was.
