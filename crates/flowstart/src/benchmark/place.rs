@@ -31,7 +31,7 @@ pub(crate) fn split(text: &str) -> Result<(&str, Option<u16>), String> {
     let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     let right = match bare {
         Some(inside) => is_v6(inside),
-        None => !host.is_empty() && (is_v6(host) || !host.contains([':', '[', ']'])),
+        None => !host.is_empty() && (is_v6(host) || !host.contains([':', '[', ']', '%'])),
     };
     if !right || host.contains(char::is_whitespace) {
         return Err(wrong());

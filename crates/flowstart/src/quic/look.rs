@@ -330,7 +330,14 @@ mod tests {
         assert_eq!(up.rtt(&down), [0.0; 2]);
         assert_eq!(down.merged(), 2.0);
         let text = text(&down, &up, 0.5);
-        assert!(text.starts_with("About 10.0 Mbit/s down and 5.00 Mbit/s up, 0.0 ms there and back, and whether"));
+        // No full packet made a round trip upwards: nobody knows that one.
+        assert!(text.starts_with("About 10.0 Mbit/s down and 5.00 Mbit/s up, 20.0 ms there and back, and whether"));
+        let row = text.lines().find(|line| line.starts_with("RTT")).unwrap();
+        assert!(row.contains("20.00 ms") && row.ends_with("not found out"), "{row}");
+        assert_eq!(
+            (&document(&up, &down)["rtt_ms"], &document(&up, &down)["rtt_least_ms"]),
+            (&Value::Null, &Value::Null)
+        );
         assert!(text.contains("10.0 Mbit/s (9.60 to 10.5)") && text.contains("more than 2.50 ms"), "{text}");
         for (mbps, bps) in [(10.399_663, 10_400_000), (0.123_456, 123_000), (721.5, 722_000_000), (0.0, 0)] {
             assert_eq!(rounded(mbps).as_bps(), bps);

@@ -182,7 +182,7 @@ fn a_race_over_quic_has_the_measures_of_a_simulated_one() {
     assert!(completion.as_f64().is_some_and(|completion| completion > 0.0), "{other:#}");
 }
 
-/// Where large packets do not pass smaller ones are taken, and it is said; there was an RTT of zero.
+/// Where large packets do not pass it says so and takes smaller ones; there was an RTT of zero.
 #[test]
 #[cfg(feature = "quic")]
 fn a_look_through_a_tunnel_is_one_with_smaller_packets() {
