@@ -80,6 +80,18 @@ fn a_look_over_a_path_that_takes_smaller_packets_has_a_rate_with_smaller_ones() 
     }
 }
 
+/// The token of a Retry has no room for a zone; nothing worked over link-local addresses.
+#[test]
+fn a_client_with_a_link_local_address_is_served_and_answered_on_its_link() {
+    for stack in Stack::ALL {
+        let mut world =
+            world_over(&Link::default(), request(Direction::Down, 1_000_000, ("bbr_start", "bbr")), [stack; 2]);
+        world.ports = ["[fe80::1%3]:5001", "[fe80::1%3]:5002"].map(|port| port.parse().unwrap());
+        let outcome = world.run(Span::from_secs(60)).0.unwrap_or_else(|said| panic!("{stack:?}: {said}"));
+        assert!(outcome.received.intact && outcome.received.bytes == 1_000_000, "{stack:?}: {outcome:?}");
+    }
+}
+
 /// Another port over IPv6, another address, the other family: with every start and both ways. With
 /// another address nothing is known of the path, so the start begins anew.
 #[test]

@@ -8,7 +8,7 @@ mod link;
 use common::request;
 use flowstart_quic::message::{Direction, Request};
 use flowstart_quic::tls::Identity;
-use flowstart_quic::{Arrival, Limits, Node as _, Service, Stack};
+use flowstart_quic::{Arrival, Limits, Node as _, Server, Service, Stack, controller};
 use flowstart_units::{Rate, Span, Time};
 use link::{Link, World, client, server_address, world, world_over};
 
@@ -195,6 +195,37 @@ fn a_connection_that_is_closed_takes_no_place() {
             assert!(next(&mut world, session), "{stack:?}: {session}");
         }
     }
+}
+
+/// It left the others without a word when the first of them was served.
+#[test]
+fn a_server_for_one_transfer_waits_for_those_beside_it_and_takes_no_more() {
+    let mut world = world(&Link::default(), request(Direction::Down, 50_000_000, ONE), None, Service::default());
+    let make = Box::new(|start: &str, avoidance: &str, mtu| controller(start, avoidance, mtu));
+    let (limits, identity) = (Limits::default(), copy(&world.identity));
+    world.server = Server::new(world.clock, &limits, &identity, Service::default(), make, true).unwrap();
+    world.run_until(Time::ZERO + Span::from_millis(300));
+    // Others, from other ports, while it goes on.
+    let other = |world: &mut World, session: u64| {
+        let request = Request { session, ..request(Direction::Down, 1000, ONE) };
+        let before = std::mem::replace(&mut world.client, client(world.clock, world.now, request));
+        world.ports = ["10.0.0.3", "10.0.0.4"].map(|ip| format!("{ip}:{}", 5000 + session).parse().unwrap());
+        while !world.client.is_over(world.now) {
+            world.step(Time::NEVER);
+        }
+        // Its last word arrives.
+        world.run_until(world.now + Span::from_millis(30));
+        std::mem::replace(&mut world.client, before)
+    };
+    let second = other(&mut world, 21).outcome();
+    assert!(second.unwrap().received.intact && !world.server.is_over(world.now), "the first goes on");
+    let third = other(&mut world, 22).outcome().unwrap_err().to_string();
+    assert!(third.contains("it ends after one transfer"), "{third}");
+    assert!(!world.server.is_over(world.now));
+    // The first, whom nobody hears of any more, is given up.
+    world.cut(true);
+    world.run_until(world.now + Span::from_secs(15));
+    assert!(world.server.is_over(world.now));
 }
 
 #[test]

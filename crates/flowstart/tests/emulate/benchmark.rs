@@ -128,6 +128,9 @@ fn a_program_is_judged_by_the_record_that_it_writes() {
             assert!((mean(part) / seconds - 1.0).abs() < 0.02, "{part}: {}", mean(part));
         }
     }
+    // It sent nothing, which nobody can see in its times.
+    let output = flowstart(&[SHORT, &["--command", PROGRAM, "--fidelity", "10s"]].concat()).output().unwrap();
+    assert!(text(&output.stderr).contains("no packet passed a path"), "{}", text(&output.stderr));
     let refused = |line: &str| {
         let output = flowstart(&[SHORT, &["--command", line]].concat()).output().unwrap();
         assert_eq!(output.status.code(), Some(2));
