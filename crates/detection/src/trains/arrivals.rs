@@ -34,6 +34,11 @@ impl Arrivals {
         Self { from, until: from + u64::from(count), seen: None }
     }
 
+    /// There are more of them, up to this number, the end excluded.
+    pub(super) fn extend_to(&mut self, until: u64) {
+        self.until = self.until.max(until);
+    }
+
     /// A packet was acknowledged; false if it is none of these.
     pub(super) fn add(&mut self, now: Time, number: u64) -> bool {
         if !(self.from..self.until).contains(&number) {

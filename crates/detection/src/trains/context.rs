@@ -427,7 +427,7 @@ mod tests {
         context.service = Some(Span::from_millis(2));
         assert_eq!(rate(&context, Isolation::Unknown), Rate::from_mbps(6));
         // A train of eight in 28 ms, of which the lone packets took 4 in a queue of one's own.
-        (0..8).for_each(|place| context.dispersion.add(Time::ZERO + Span::from_millis(4 * place), place, 8));
+        (0..8).for_each(|place| context.dispersion.add(Time::ZERO + Span::from_millis(4 * place), 0, place == 7));
         assert_eq!(rate(&context, Isolation::Shared), Rate::from_mbps(3));
         assert_eq!(rate(&context, Isolation::Isolated), Rate::from_bps(3_500_000));
     }
@@ -442,7 +442,7 @@ mod tests {
         context.service = Some(Span::from_millis(1));
         let train = |gap: u64| {
             let mut dispersion = Dispersion::default();
-            (0..8).for_each(|place| dispersion.add(Time::ZERO + Span::from_micros(gap * place), place, 8));
+            (0..8).for_each(|place| dispersion.add(Time::ZERO + Span::from_micros(gap * place), 0, place == 7));
             dispersion
         };
         // Seven gaps, of which two lone packets took two milliseconds: 5 % more is the most.

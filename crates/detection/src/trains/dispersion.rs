@@ -23,10 +23,8 @@ impl Dispersion {
         self.last = None;
     }
 
-    /// The packet at this place of the batch, whose trains have `length` packets each, was
-    /// acknowledged.
-    pub(super) fn add(&mut self, now: Time, place: u64, length: u64) {
-        let train = place / length.max(1);
+    /// A packet of this train was acknowledged, perhaps its `last` one.
+    pub(super) fn add(&mut self, now: Time, train: u64, last: bool) {
         match self.last {
             Some((known, at)) if known == train => {
                 self.current.0 += now.since(at);
@@ -34,7 +32,7 @@ impl Dispersion {
             }
             _ => self.current = (Span::ZERO, 0),
         }
-        if (place + 1).is_multiple_of(length.max(1)) {
+        if last {
             self.lasting += self.current.0;
             self.gaps += self.current.1;
             self.trains += 1;
@@ -68,7 +66,7 @@ mod tests {
         let mut dispersion = Dispersion::default();
         for place in 0..20 {
             let at = Time::ZERO + Span::from_millis(place + if place >= 10 { 100 } else { 0 });
-            dispersion.add(at, place, 10);
+            dispersion.add(at, place / 10, place % 10 == 9);
         }
         assert_eq!(dispersion.per_packet(8, Span::ZERO), Some(Span::from_millis(1)));
         assert_eq!(dispersion.per_packet(8, Span::from_micros(900)), Some(Span::from_micros(900)));
@@ -78,7 +76,7 @@ mod tests {
     fn a_few_gaps_and_a_train_that_is_not_over_tell_nothing() {
         let mut dispersion = Dispersion::default();
         let mut add = |place: u64| {
-            dispersion.add(Time::ZERO + Span::from_millis(place), place, 9);
+            dispersion.add(Time::ZERO + Span::from_millis(place), 0, place == 8);
             (dispersion.per_packet(8, Span::ZERO), dispersion.per_packet(9, Span::ZERO))
         };
         assert!((0..8).all(|place| add(place) == (None, None)));

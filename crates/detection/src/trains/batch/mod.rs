@@ -1,6 +1,7 @@
 //! Batches of trains with lone packets behind them, and what the delays of the latter say.
 
 mod compare;
+mod growth;
 mod plan;
 mod policed;
 
@@ -14,6 +15,7 @@ use crate::trains::context::Context;
 use crate::trains::dispersion::Dispersion;
 use crate::trains::next::{Arrangement, Next};
 use crate::trains::side::{Flying, round_trip};
+use growth::Growth;
 use policed::Policing;
 
 /// Packets of a burst around a lone one.
@@ -60,6 +62,8 @@ pub(in crate::trains) struct Batch {
     is_clear: bool,
     /// Its trains, if the second is compared with the first.
     passages: [Option<Passage>; 2],
+    /// How it goes on while it arrives.
+    growth: Growth,
 }
 
 impl Batch {
@@ -91,6 +95,7 @@ impl Batch {
             if self.measure(context, acked) {
                 return self.after_fall(context);
             }
+            self.grow(context, acked.now);
         } else {
             context.meeting.lone_arrives(acked.now);
             context.persistence.lone_arrives();
@@ -192,8 +197,12 @@ impl Batch {
         // With more losses the buffer is full.
         let times: u32 = if self.lost_share(context) > config.full_loss { 1 } else { 2 };
         let most = (config.proof + config.proof_lone).max(config.longest_train);
+        // Slow start has sent that for all that has arrived so far.
+        let so_far = u32::try_from(context.sides[0].sent).unwrap_or(u32::MAX);
+        let all = if times > 1 { so_far } else { 0 };
         times
             .saturating_mul(self.arrivals.count().saturating_add(config.followers))
+            .max(all)
             .clamp(config.shortest_train, most)
             .next_multiple_of(2)
     }
@@ -240,22 +249,23 @@ impl Batch {
                 *passage = Some(Passage::add(*passage, acked.now));
                 return false;
             }
+            let (train, last) = self.train_of(context, place);
             // The first train of a batch that follows at once may have had credit.
             let credit = self.is_at_once() && place < length;
             let sums = if credit { &mut context.with_credit } else { &mut context.dispersion };
-            sums.add(acked.now, place, length);
+            sums.add(acked.now, train, last);
             if in_burst {
                 context.meeting.interrupt();
             } else {
-                context.meeting.train_arrives(acked.now, acked.number, place / length);
+                context.meeting.train_arrives(acked.now, acked.number, train);
             }
-            self.dispersion.add(acked.now, place, length);
+            self.dispersion.add(acked.now, train, last);
             if context.sides[0].stretched {
                 context.persistence.count();
                 return false;
             }
             let fast = context.persistence.service().or(context.service).unwrap_or(Span::ZERO);
-            let fell = context.persistence.add(acked.now, place / length, context.config.fall);
+            let fell = context.persistence.add(acked.now, train, context.config.fall);
             // Slower ones are taken as they are: others come and go.
             return fell && fast < context.config.proof_service;
         }
@@ -363,14 +373,14 @@ impl Batch {
             }
             context.attempts -= 1;
             let arrangement = if in_bursts { Arrangement::Bursts } else { Arrangement::Spaced };
-            return Next::Batch { arrangement, length: self.length };
+            return Next::Batch { arrangement, length: self.growth.first };
         }
         if in_bursts && self.overflowed {
             // The next ones do so by more.
-            return Next::Batch { arrangement: Arrangement::Bursts, length: self.length + FLANKS };
+            return Next::Batch { arrangement: Arrangement::Bursts, length: self.growth.first + FLANKS };
         }
         if in_bursts {
-            return Next::Again { length: self.length.max(config.shortest_train) };
+            return Next::Again { length: self.growth.first.max(config.shortest_train) };
         }
         let queued = self.highest >= service.mul_f64(config.least_queue);
         // Those that came late were not lost.
@@ -392,14 +402,19 @@ impl Batch {
             }
             return Next::Batch { arrangement: Arrangement::Sustained, length: self.grown(context) };
         }
+        if !short && !context.is_proven() {
+            // Isolation cannot be said at this rate without long trains, and more of the same kind
+            // would only take time.
+            return self.prove(context);
+        }
         let length = if !queued {
-            self.length.saturating_mul(2)
+            self.growth.first.saturating_mul(2)
         } else if self.highest < wanted {
             let reckoned = Self::reckoned(context, service);
             // If that was not enough the rate was misjudged.
-            if reckoned > self.length { reckoned } else { self.length.saturating_mul(2) }
+            if reckoned > self.growth.first { reckoned } else { self.growth.first.saturating_mul(2) }
         } else {
-            self.length
+            self.growth.first
         };
         // Even, so that a receiver that acknowledges every second packet does not delay the ACK of
         // the last.

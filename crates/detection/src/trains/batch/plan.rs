@@ -2,13 +2,34 @@
 
 use flowstart_units::{Span, Time};
 
+use super::growth::{Growth, Pace};
 use super::{Arrangement, Arrivals, Batch, Context, Dispersion};
+use crate::trains::config::TrainProbeConfig;
+use crate::trains::side::Side;
 
 /// Trains that are compared follow each other sooner by this factor: how long they take is known.
 const TOGETHER_APART: f64 = 0.75;
 
 /// Packets of both connections leave in this order.
 const NEXT: Span = Span::from_nanos(1);
+
+/// Plans what follows the trains that are planned, from the time `at` on; the first one `later` by
+/// as much as they are apart. Returns the number of the first packet of connection 1 that only
+/// follows.
+pub(super) fn follow(
+    [trains, lone]: [&mut Side; 2],
+    config: &TrainProbeConfig,
+    at: Time,
+    apart: Span,
+    patience: Span,
+    later: bool,
+) -> u64 {
+    let nth = (0..config.followers).map(|nth| nth + u32::from(later));
+    trains.plan.extend(nth.map(|nth| (at + apart * u64::from(nth), 1)));
+    let ends = lone.sent + lone.plan.iter().map(|(_, count)| u64::from(*count)).sum::<u64>();
+    lone.plan.push_back((at + patience, config.lone));
+    ends
+}
 
 impl Batch {
     /// Another batch, instead of all that was planned.
@@ -34,7 +55,7 @@ impl Batch {
         context.lone.clear();
         let service = if together { context.told() } else { context.service.unwrap_or(Span::from_micros(1)) };
         let patience = context.patience(bursts);
-        let build = Self::reckoned(context, service).max(context.config.shortest_train);
+        let build = Self::build(context, service);
         let Context {
             config, random, sides: [trains, lone], dispersion, persistence, meeting, crowd, to_repair, ..
         } = context;
@@ -73,16 +94,11 @@ impl Batch {
                     // Where bursts pass they must be spent before anything queues.
                     let fallen = persistence.has_fallen();
                     let steady = if fallen { gap } else { service.mul_f64(1.0 / config.proof_load) };
-                    let mut left = at;
-                    for place in 1..=length {
-                        trains.plan.push_back((left, 1));
-                        // Behind a train that is queued, and behind its last packet.
-                        let behind =
-                            place == length || place >= build && (place - build).is_multiple_of(config.proof_lone);
-                        if behind {
-                            lone.plan.push_back((left, config.lone));
-                        }
-                        left += if place < build { gap } else { steady };
+                    let pace = Pace { build, gap, steady };
+                    let left = pace.plan([&mut *trains, &mut *lone], config, at, 0..length);
+                    if !pace.has_lone(config, length - 1) {
+                        // Behind its last packet.
+                        lone.plan.extend(trains.plan.back().map(|(last, _)| (*last, config.lone)));
                     }
                     taken = left.since(at);
                     at = left;
@@ -110,12 +126,7 @@ impl Batch {
         }
         // What follows finds the last losses; where bursts are called for the buffer may be full
         // for a while.
-        let between = service * 2 + patience;
-        for index in 0..config.followers {
-            trains.plan.push_back((at + between * u64::from(index + u32::from(bursts)), 1));
-        }
-        let lone_ends = lone.sent + lone.plan.iter().map(|(_, count)| u64::from(*count)).sum::<u64>();
-        lone.plan.push_back((at + patience, config.lone));
+        let lone_ends = follow([trains, lone], config, at, service * 2 + patience, patience, bursts);
         let apart_enough = matches!(arrangement, Arrangement::AtOnce | Arrangement::Spaced);
         crowd.begin(before, length, if apart_enough { count } else { 0 });
         dispersion.begin_batch();
@@ -141,7 +152,13 @@ impl Batch {
             overflowed: false,
             is_clear: false,
             passages: [None; 2],
+            growth: Growth::new(length, begin + taken),
         }
+    }
+
+    /// Packets of a long train that leave faster than the others, so that there is a queue.
+    pub(super) fn build(context: &Context, service: Span) -> u32 {
+        Self::reckoned(context, service).max(context.config.shortest_train)
     }
 
     /// Packets of a train whose last one is to wait for long enough to stand out from jitter.

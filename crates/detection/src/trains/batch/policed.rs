@@ -57,7 +57,10 @@ impl Batch {
             return Policing::None;
         }
         let ends = self.from + u64::from(self.length);
-        let mine = context.sides[0].flying.iter().filter(|packet| (self.from..ends).contains(&packet.number));
+        // Not what left before a pause: the link was not busy then.
+        let resumed = self.growth.resumed.filter(|_| self.growth.arrives).unwrap_or(0);
+        let from = self.from + u64::from(resumed);
+        let mine = context.sides[0].flying.iter().filter(|packet| (from..ends).contains(&packet.number));
         let settled = mine.take_while(|packet| packet.is_settled());
         let train: Vec<Option<Time>> = settled.map(|packet| packet.arrived).collect();
         let config = &context.config.policing;
@@ -66,7 +69,7 @@ impl Batch {
         let passed = Passed { train: &train, lone: &context.lone, jitter, queued: false, group, lone_lost };
         let Some(onset) = passed.onset().filter(|onset| onset.error <= config.doubt) else { return Policing::None };
         let scale = context.scale();
-        let before = (self.from + onset.from as u64).checked_sub(1);
+        let before = (from + onset.from as u64).checked_sub(1);
         let rtt = before.and_then(|before| context.sides[0].delay_before(before, self.length, scale.service));
         let queued = rtt.is_some_and(|rtt| scale.is_queue(scale.excess(rtt), &context.config));
         let passed = Passed { queued, ..passed };
@@ -133,5 +136,20 @@ mod tests {
         assert!(!batch.meets_policer(&context) && batch.may_tell_more(&context, Policing::None));
         context.service = Some(context.config.proof_service);
         assert!(!batch.may_tell_more(&context, Policing::None));
+    }
+
+    /// Its first packet behind the pause is the 111th: with what came before it the link would seem
+    /// to take far longer for each, and what was lost to leave no hole.
+    #[test]
+    fn what_arrived_before_a_pause_does_not_tell_of_losses_behind_it() {
+        let (mut context, batch) = policed(Arrangement::Sustained, true);
+        let later = context.sides[0].flying.iter_mut().skip(110).filter_map(|packet| packet.arrived.as_mut());
+        later.for_each(|arrived| *arrived += Span::from_millis(20));
+        let paused = |arrives| {
+            let mut growth = batch.growth;
+            (growth.resumed, growth.arrives) = (Some(110), arrives);
+            Batch { growth, ..batch }.policing(&context)
+        };
+        assert_eq!((paused(true), paused(false)), (Policing::Seen, Policing::Buffer));
     }
 }

@@ -82,3 +82,25 @@ fn where_packets_are_held_back_for_long_a_batch_that_has_arrived_is_over_without
     context.sides[1].flying.push_front(lone(batch.lone_ends - 1));
     assert!(!batch.has_arrived(&context), "a lone packet is missing");
 }
+
+/// Seen behind a way back that bunches ACKs: the same forty packets were sent ten times, and slow
+/// start was far ahead by then.
+#[test]
+fn more_of_the_same_does_not_follow_where_only_a_long_train_can_answer() {
+    let next = |service: u64, sent: u64| {
+        let mut context = Context::new(&TrainProbeConfig::default(), 1);
+        (context.began, context.service) = (Some(at(0)), Some(Span::from_micros(service)));
+        context.sides[0].smallest = Some(Span::from_millis(10));
+        context.sides[1].open = true;
+        let mut batch = Batch::plan(&mut context, Arrangement::AtOnce, 10, at(20), 8);
+        context.sides[0].sent = sent;
+        (8..38).for_each(|number| _ = batch.arrivals.add(at(30 + number), number));
+        (batch.weighed, batch.highest) = (true, Span::from_millis(1));
+        batch.next(&mut context, at(80))
+    };
+    let sustained = |length| Next::Batch { arrangement: Arrangement::Sustained, length };
+    // Two for each of thirty and two that followed, or what slow start has sent by now.
+    assert_eq!(next(199, 40), sustained(64));
+    assert_eq!(next(199, 65), sustained(66), "even");
+    assert_eq!(next(200, 40), Next::Batch { arrangement: Arrangement::Spaced, length: 10 });
+}

@@ -1,0 +1,277 @@
+//! A long train that goes on while it arrives.
+
+use core::ops::Range;
+
+use flowstart_units::{Span, Time};
+
+use super::plan::follow;
+use super::{Arrangement, Batch, Context};
+use crate::trains::config::TrainProbeConfig;
+use crate::trains::side::Side;
+
+/// Packets that leave two for each that arrives, as slow start's do, instead of waiting for the
+/// train's last one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Growth {
+    /// Packets that the train had at first.
+    pub(super) first: u32,
+    /// Place of the first packet behind the pause in which nothing was left to leave, if there was
+    /// one: what a bucket lets pass begins anew there.
+    pub(super) resumed: Option<u32>,
+    /// The first packet behind the pause has arrived.
+    pub(super) arrives: bool,
+    /// When the packet behind the last one would leave.
+    next: Time,
+}
+
+impl Growth {
+    /// A train of `first` packets that could go on at the time `next`.
+    pub(super) fn new(first: u32, next: Time) -> Self {
+        Self { first, resumed: None, arrives: false, next }
+    }
+}
+
+/// The pace of a long train.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    /// So many of its first packets make a queue ...
+    pub(super) build: u32,
+    /// ... as they leave at these intervals, ...
+    pub(super) gap: Span,
+    /// ... and the others at these.
+    pub(super) steady: Span,
+}
+
+impl Pace {
+    /// True if lone packets leave behind this one: the last that makes the queue, and every few
+    /// behind it.
+    pub(super) fn has_lone(&self, config: &TrainProbeConfig, place: u32) -> bool {
+        (place + 1).checked_sub(self.build).is_some_and(|behind| behind.is_multiple_of(config.proof_lone))
+    }
+
+    /// Plans packets of these places from the time `at` on, with lone packets. Returns when the
+    /// next one would leave.
+    pub(super) fn plan(
+        &self,
+        [trains, lone]: [&mut Side; 2],
+        config: &TrainProbeConfig,
+        mut at: Time,
+        places: Range<u32>,
+    ) -> Time {
+        for place in places {
+            trains.plan.push_back((at, 1));
+            if self.has_lone(config, place) {
+                lone.plan.push_back((at, config.lone));
+            }
+            at += if place + 1 < self.build { self.gap } else { self.steady };
+        }
+        at
+    }
+}
+
+impl Batch {
+    /// The train of the packet at this place, which has arrived, and whether it is its last one. What
+    /// left behind a pause is another train: a bucket may have filled in it.
+    pub(super) fn train_of(&mut self, context: &mut Context, place: u64) -> (u64, bool) {
+        let length = u64::from(self.length.max(1));
+        let resumed = self.growth.resumed.map_or(u64::MAX, u64::from);
+        let later = place >= resumed;
+        if later && !core::mem::replace(&mut self.growth.arrives, true) {
+            let service = context.service.unwrap_or(Span::from_micros(1));
+            context.persistence.begin_batch(service);
+        }
+        (place / length + u64::from(later), (place + 1).is_multiple_of(length) || place + 1 == resumed)
+    }
+
+    /// True if a train may go on: its rate is one that must be proven, single ACKs tell it, and
+    /// nothing was lost.
+    fn may_grow(&self, context: &Context) -> bool {
+        let fast = context.service.is_some_and(|service| service < context.config.proof_service);
+        let steady = !context.sides[0].stretched && !context.fell && !self.losses;
+        fast && steady && self.arrangement == Arrangement::Sustained
+    }
+
+    /// Two packets more for each that arrived, up to as many as prove a rate.
+    pub(super) fn grow(&mut self, context: &mut Context, now: Time) {
+        if !self.may_grow(context) {
+            return;
+        }
+        let config = context.config;
+        let proof = self.growth.resumed.unwrap_or(0).saturating_add(config.proof + config.proof_lone);
+        let wanted = self.growth.first.saturating_add(2 * self.arrivals.count()).min(proof);
+        let service = context.service.unwrap_or(Span::from_micros(1));
+        let pauses = now > self.growth.next + service * u64::from(config.proof_lone);
+        if wanted <= self.length || pauses && self.growth.resumed.is_some() {
+            return;
+        }
+        self.take_back_followers(context);
+        if pauses {
+            self.growth.resumed = Some(self.length);
+        }
+        let (patience, build) = (context.patience(false), Self::build(context, service));
+        let pace = Pace { build, gap: self.gap, steady: service.mul_f64(1.0 / config.proof_load) };
+        let (at, resumed) = (self.growth.next.max(now), self.growth.resumed.unwrap_or(0));
+        let places = self.length - resumed..wanted.max(self.length) - resumed;
+        let [trains, lone] = &mut context.sides;
+        self.growth.next = pace.plan([trains, lone], &config, at, places);
+        self.length = self.length.max(wanted);
+        self.arrivals.extend_to(self.from + u64::from(self.length));
+        self.ends = self.from + u64::from(self.length + config.followers) - 1;
+        let behind = self.growth.next + service * u64::from(build);
+        self.lone_ends = follow([trains, lone], &config, behind, service * 2 + patience, patience, false);
+    }
+
+    /// What was to follow the train does not, as it goes on. What of it has left is of the train.
+    fn take_back_followers(&mut self, context: &mut Context) {
+        let followers = context.config.followers;
+        let [trains, lone] = &mut context.sides;
+        lone.plan.pop_back();
+        let planned: u32 = trains.plan.iter().map(|(_, count)| *count).sum();
+        let back = planned.min(followers);
+        trains.plan.truncate(trains.plan.len().saturating_sub(back as usize));
+        self.length += followers - back;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::TrainProbeConfig;
+    use crate::testing::sent;
+
+    fn at(micros: u64) -> Time {
+        Time::ZERO + Span::from_micros(micros)
+    }
+
+    /// A long train of so many packets on a path that takes 50 us for each and ten milliseconds
+    /// more.
+    fn train_of(length: u32) -> (Context, Batch) {
+        let mut context = Context::new(&TrainProbeConfig::default(), 1);
+        (context.began, context.service) = (Some(at(0)), Some(Span::from_micros(50)));
+        context.sides[0].smallest = Some(Span::from_millis(10));
+        let batch = Batch::plan(&mut context, Arrangement::Sustained, length, at(0), 0);
+        (context, batch)
+    }
+
+    fn train() -> (Context, Batch) {
+        train_of(20)
+    }
+
+    /// All that is planned up to a time leaves then.
+    fn leave(context: &mut Context, until: Time) {
+        for side in &mut context.sides {
+            while let Some((due, _)) = side.plan.front().copied().filter(|(due, _)| *due <= until) {
+                let number = side.sent;
+                side.leave(&sent(due, number), 0);
+            }
+        }
+    }
+
+    /// The train's packets with these places arrive 50 us apart.
+    fn arrive(context: &mut Context, batch: &mut Batch, places: Range<u64>, begin: Time) {
+        for (place, nth) in places.zip(0..) {
+            let now = begin + Span::from_micros(50) * nth;
+            leave(context, now);
+            batch.arrivals.add(now, place);
+            let (train, _) = batch.train_of(context, place);
+            context.persistence.add(now, train, 1.5);
+            batch.grow(context, now);
+        }
+    }
+
+    #[test]
+    fn two_packets_leave_for_each_that_arrives_and_what_was_to_follow_has_become_part_of_it() {
+        let (mut context, mut batch) = train();
+        leave(&mut context, at(9_000));
+        assert_eq!((context.sides[0].sent, batch.length, batch.ends), (22, 20, 21), "with two that follow");
+        arrive(&mut context, &mut batch, 0..1, at(11_000));
+        assert_eq!((batch.length, batch.growth.resumed), (22, Some(22)));
+        arrive(&mut context, &mut batch, 1..5, at(11_050));
+        assert_eq!((batch.length, batch.ends), (20 + 2 * 5, 31));
+        // It makes a queue again, as the first one is gone: the rate times 2.2 up to the eighth, but
+        // no more than two for an ACK.
+        let [trains, lone] = &context.sides;
+        let planned: Vec<_> = trains.plan.iter().map(|(due, _)| due.since(at(11_000)).as_nanos()).collect();
+        assert_eq!(trains.sent + trains.plan.len() as u64, 32, "two follow again");
+        assert_eq!(planned[..2], [200_000, 222_727]);
+        assert_eq!(lone.plan.front().map(|(due, _)| due.since(at(11_000)).as_nanos()), Some(222_727));
+        assert_eq!(batch.lone_ends, lone.sent + 2);
+    }
+
+    #[test]
+    fn what_is_still_to_leave_is_followed_without_a_pause() {
+        let (mut context, mut batch) = train();
+        leave(&mut context, at(500));
+        let planned = context.sides[0].plan.len();
+        arrive(&mut context, &mut batch, 0..2, at(600));
+        assert_eq!((batch.length, batch.growth.resumed, batch.ends), (24, None, 25));
+        let plan: Vec<Time> = context.sides[0].plan.iter().map(|(due, _)| *due).collect();
+        assert!(context.sides[0].plan.len() > planned - 4 && plan.is_sorted());
+        // Steadily, as it stands in a queue.
+        let steady = Span::from_micros(50).mul_f64(1.0 / 1.05);
+        let last = plan.len() - 3;
+        assert_eq!(plan[last].since(plan[last - 1]), steady);
+        assert_eq!(batch.train_of(&mut context, 23), (0, true));
+    }
+
+    #[test]
+    fn it_ends_with_what_proves_a_rate_behind_the_pause() {
+        let (mut context, mut batch) = train_of(120);
+        leave(&mut context, at(9_000));
+        arrive(&mut context, &mut batch, 0..120, at(11_000));
+        let most = 122 + context.config.proof + context.config.proof_lone;
+        assert_eq!((batch.length, batch.growth.resumed), (most, Some(122)));
+        arrive(&mut context, &mut batch, 122..321, at(21_200));
+        assert_eq!((context.persistence.packets(), context.is_proven()), (199, false), "from the pause on");
+        arrive(&mut context, &mut batch, 321..322, at(31_150));
+        assert_eq!((batch.length, context.is_proven()), (most, true));
+    }
+
+    #[test]
+    fn another_pause_ends_it() {
+        let (mut context, mut batch) = train();
+        leave(&mut context, at(9_000));
+        arrive(&mut context, &mut batch, 0..3, at(11_000));
+        let (length, ends) = (batch.length, batch.ends);
+        arrive(&mut context, &mut batch, 3..6, at(16_000));
+        assert_eq!((batch.length, batch.ends), (length, ends));
+    }
+
+    #[test]
+    fn only_a_long_train_at_a_rate_to_be_proven_without_losses_or_merged_acks_goes_on() {
+        type Change = fn(&mut Context, &mut Batch);
+        let changes: [(Change, u32); 6] = [
+            (|_, _| (), 22),
+            (|context, _| context.service = Some(context.config.proof_service), 20),
+            (|context, _| context.sides[0].stretched = true, 20),
+            (|context, _| context.fell = true, 20),
+            (|_, batch| batch.losses = true, 20),
+            (|_, batch| batch.arrangement = Arrangement::Spaced, 20),
+        ];
+        for (nth, (change, length)) in changes.into_iter().enumerate() {
+            let (mut context, mut batch) = train();
+            leave(&mut context, at(9_000));
+            change(&mut context, &mut batch);
+            arrive(&mut context, &mut batch, 0..1, at(11_000));
+            assert_eq!(batch.length, length, "{nth}");
+        }
+    }
+
+    #[test]
+    fn what_left_behind_a_pause_is_another_train_and_tells_the_rate_anew() {
+        let (mut context, mut batch) = train();
+        leave(&mut context, at(9_000));
+        arrive(&mut context, &mut batch, 0..5, at(11_000));
+        context.persistence.count();
+        assert_eq!(batch.train_of(&mut context, 20), (0, false));
+        assert_eq!(batch.train_of(&mut context, 21), (0, true));
+        assert_eq!(context.persistence.packets(), 6);
+        assert_eq!(batch.train_of(&mut context, 22), (1, false));
+        assert_eq!(context.persistence.packets(), 0);
+        context.persistence.count();
+        assert_eq!(batch.train_of(&mut context, 29), (1, true));
+        assert_eq!(context.persistence.packets(), 1);
+    }
+}
