@@ -8,6 +8,16 @@ use flowstart_units::{Span, Time};
 /// Packets of a train whose arrivals are taken together: the turn of another flow is no fall.
 const GROUP: u32 = 8;
 
+/// Packets of a train in a row.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    train: u64,
+    /// When the first of them arrived, and when it had left.
+    first: Time,
+    left: Time,
+    count: u32,
+}
+
 /// The lowest rate of groups of packets so far, and how many packets arrived since it fell.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Persistence {
@@ -18,8 +28,8 @@ pub(super) struct Persistence {
     packets: u32,
     /// How often it fell.
     falls: u32,
-    /// The train of the last packet, the arrival of the group's first packet and how many followed.
-    group: Option<(u64, Time, u32)>,
+    /// Packets of a train in a row, of which the last one was the latest.
+    group: Option<Group>,
     /// Lone packets that arrived since that group began, which took their time, too.
     lone: u32,
 }
@@ -62,27 +72,28 @@ impl Persistence {
         (self.service, self.packets, self.falls) = (Some(service), 0, self.falls + 1);
     }
 
-    /// A packet of this train arrived. True if the rate turns out to be lower than before by more
-    /// than the factor `fall`.
-    pub(super) fn add(&mut self, now: Time, train: u64, fall: f64) -> bool {
+    /// A packet of this train, which left at the time `left`, arrived. True if the rate turns out to
+    /// be lower than before by more than the factor `fall`: packets left faster by that, too, or
+    /// they would not tell.
+    pub(super) fn add(&mut self, now: Time, left: Time, train: u64, fall: f64) -> bool {
         self.count();
-        let (first, count) = match self.group {
-            Some((known, first, count)) if known == train => (first, count + 1),
-            _ => {
-                (self.group, self.lone) = (Some((train, now, 1)), 0);
-                return false;
-            }
+        let begin = Group { train, first: now, left, count: 1 };
+        let Some(Group { first, left: since, count, .. }) = self.group.filter(|group| group.train == train) else {
+            (self.group, self.lone) = (Some(begin), 0);
+            return false;
         };
-        self.group = Some((train, first, count));
+        let count = count + 1;
+        self.group = Some(Group { train, first, left: since, count });
         if count < GROUP {
             return false;
         }
         // The last one is the first of the next group.
-        self.group = Some((train, now, 1));
+        self.group = Some(begin);
         let (span, lone) = (now.since(first), core::mem::take(&mut self.lone));
         let service = span / u64::from(GROUP - 1);
         let known = *self.service.get_or_insert(service);
-        let fell = span - known * u64::from(lone) > (known * u64::from(GROUP - 1)).mul_f64(fall);
+        let slower = span - known * u64::from(lone) > (known * u64::from(GROUP - 1)).mul_f64(fall);
+        let fell = slower && span > left.since(since).mul_f64(fall);
         if fell {
             self.fall_to(service);
         }
@@ -101,7 +112,8 @@ mod tests {
     /// Packets of one train that arrive at these times; after which of them the rate fell.
     fn falls(times: impl Iterator<Item = u64>) -> (Vec<usize>, Persistence) {
         let mut persistence = Persistence::default();
-        let falls = times.enumerate().filter(|(_, time)| persistence.add(at(*time), 0, 1.5)).map(|(index, _)| index);
+        let falls =
+            times.enumerate().filter(|(_, time)| persistence.add(at(*time), at(0), 0, 1.5)).map(|(index, _)| index);
         let falls = falls.collect();
         (falls, persistence)
     }
@@ -131,13 +143,13 @@ mod tests {
         for (lone, micros) in [(4, 1320), (5, 1440)] {
             let mut persistence = Persistence::default();
             persistence.begin_batch(Span::from_micros(120));
-            assert!((0..7).all(|index| !persistence.add(at(index * 120), 0, 1.5)));
+            assert!((0..7).all(|index| !persistence.add(at(index * 120), at(0), 0, 1.5)));
             (0..lone).for_each(|_| persistence.lone_arrives());
-            assert!(!persistence.add(at(micros), 0, 1.5), "{lone}");
+            assert!(!persistence.add(at(micros), at(0), 0, 1.5), "{lone}");
             assert_eq!(persistence.service(), Some(Span::from_micros(120)));
             // They are of no other group.
-            assert!((1..7).all(|index| !persistence.add(at(micros + index * 120), 0, 1.5)));
-            assert!(persistence.add(at(micros + 1320), 0, 1.5));
+            assert!((1..7).all(|index| !persistence.add(at(micros + index * 120), at(0), 0, 1.5)));
+            assert!(persistence.add(at(micros + 1320), at(0), 0, 1.5));
             assert_eq!(persistence.service(), Some(Span::from_nanos(188_571)));
         }
     }
@@ -148,8 +160,21 @@ mod tests {
         for train in 0..3 {
             persistence.begin_batch(Span::from_micros(100));
             let gap = 100 - train * 20;
-            assert!((0..20).all(|index| !persistence.add(at(train * 100_000 + index * gap), train, 1.5)));
+            assert!((0..20).all(|index| !persistence.add(at(train * 100_000 + index * gap), at(0), train, 1.5)));
         }
         assert_eq!((persistence.service(), persistence.packets()), (Some(Span::from_micros(100)), 20));
+    }
+
+    /// A window that is full makes packets leave one by one, and arrive so.
+    #[test]
+    fn packets_that_left_as_slowly_as_they_arrive_tell_of_no_fall() {
+        let fell = |left_apart: u64| {
+            let mut persistence = Persistence::default();
+            persistence.begin_batch(Span::from_micros(50));
+            (0..8).any(|nth| persistence.add(at(10_000 + nth * 150), at(nth * left_apart), 0, 1.5))
+        };
+        // 150 us apart instead of 50.
+        assert!(fell(47) && fell(99));
+        assert!(!fell(100) && !fell(150));
     }
 }

@@ -16,10 +16,15 @@ pub(super) struct Growth {
     /// Packets that the train had at first.
     pub(super) first: u32,
     /// Place of the first packet behind the pause in which nothing was left to leave, if there was
-    /// one: what a bucket lets pass begins anew there.
-    pub(super) resumed: Option<u32>,
-    /// The first packet behind the pause has arrived.
-    pub(super) arrives: bool,
+    /// one.
+    resumed: Option<u32>,
+    /// Pauses that packets which have arrived made when they left, that one or where a window held
+    /// them back, and the place of the first behind the last of them: what a bucket lets pass
+    /// begins anew there.
+    pauses: u64,
+    pub(super) part: u32,
+    /// When the last packet left that has arrived.
+    left: Option<Time>,
     /// When the packet behind the last one would leave.
     next: Time,
 }
@@ -27,7 +32,7 @@ pub(super) struct Growth {
 impl Growth {
     /// A train of `first` packets that could go on at the time `next`.
     pub(super) fn new(first: u32, next: Time) -> Self {
-        Self { first, resumed: None, arrives: false, next }
+        Self { first, resumed: None, pauses: 0, part: 0, left: None, next }
     }
 }
 
@@ -70,17 +75,25 @@ impl Pace {
 }
 
 impl Batch {
-    /// The train of the packet at this place, which has arrived, and whether it is its last one. What
-    /// left behind a pause is another train: a bucket may have filled in it.
-    pub(super) fn train_of(&mut self, context: &mut Context, place: u64) -> (u64, bool) {
-        let length = u64::from(self.length.max(1));
-        let resumed = self.growth.resumed.map_or(u64::MAX, u64::from);
-        let later = place >= resumed;
-        if later && !core::mem::replace(&mut self.growth.arrives, true) {
-            let service = context.service.unwrap_or(Span::from_micros(1));
-            context.persistence.begin_batch(service);
+    /// The train of the packet at this place, which left at the time `left` and has arrived, and
+    /// whether it is the last one. What left behind a pause is another train.
+    pub(super) fn train_of(&mut self, context: &mut Context, place: u32, left: Time) -> (u64, bool) {
+        let before = self.growth.left.replace(self.growth.left.map_or(left, |before| before.max(left)));
+        if self.arrangement == Arrangement::Sustained
+            && before.is_some_and(|before| left.since(before) > Self::pause(context))
+        {
+            self.growth.pauses += 1;
+            self.growth.part = place;
+            context.persistence.begin_batch(context.service.unwrap_or(Span::from_micros(1)));
         }
-        (place / length + u64::from(later), (place + 1).is_multiple_of(length) || place + 1 == resumed)
+        let train = place / self.length.max(1);
+        let last = (place + 1).is_multiple_of(self.length.max(1)) || self.growth.resumed == Some(place + 1);
+        (u64::from(train) + self.growth.pauses, last)
+    }
+
+    /// What is a pause in a long train if it is longer: the time of the packets between lone ones.
+    fn pause(context: &Context) -> Span {
+        context.service.unwrap_or(Span::from_micros(1)) * u64::from(context.config.proof_lone)
     }
 
     /// True if a train may go on: its rate is one that must be proven, single ACKs tell it, and
@@ -100,7 +113,7 @@ impl Batch {
         let proof = self.growth.resumed.unwrap_or(0).saturating_add(config.proof + config.proof_lone);
         let wanted = self.growth.first.saturating_add(2 * self.arrivals.count()).min(proof);
         let service = context.service.unwrap_or(Span::from_micros(1));
-        let pauses = now > self.growth.next + service * u64::from(config.proof_lone);
+        let pauses = now > self.growth.next + Self::pause(context);
         if wanted <= self.length || pauses && self.growth.resumed.is_some() {
             return;
         }
@@ -169,14 +182,20 @@ mod tests {
         }
     }
 
+    /// When the train's packet with this place left.
+    fn left(context: &Context, place: u64) -> Time {
+        context.sides[0].find(place).unwrap().sent
+    }
+
     /// The train's packets with these places arrive 50 us apart.
     fn arrive(context: &mut Context, batch: &mut Batch, places: Range<u64>, begin: Time) {
         for (place, nth) in places.zip(0..) {
             let now = begin + Span::from_micros(50) * nth;
             leave(context, now);
             batch.arrivals.add(now, place);
-            let (train, _) = batch.train_of(context, place);
-            context.persistence.add(now, train, 1.5);
+            let left = left(context, place);
+            let (train, _) = batch.train_of(context, place as u32, left);
+            context.persistence.add(now, left, train, 1.5);
             batch.grow(context, now);
         }
     }
@@ -213,7 +232,8 @@ mod tests {
         let steady = Span::from_micros(50).mul_f64(1.0 / 1.05);
         let last = plan.len() - 3;
         assert_eq!(plan[last].since(plan[last - 1]), steady);
-        assert_eq!(batch.train_of(&mut context, 23), (0, true));
+        let (_, is_last) = batch.train_of(&mut context, 23, plan[last]);
+        assert!(is_last);
     }
 
     #[test]
@@ -264,14 +284,30 @@ mod tests {
         let (mut context, mut batch) = train();
         leave(&mut context, at(9_000));
         arrive(&mut context, &mut batch, 0..5, at(11_000));
-        context.persistence.count();
-        assert_eq!(batch.train_of(&mut context, 20), (0, false));
-        assert_eq!(batch.train_of(&mut context, 21), (0, true));
-        assert_eq!(context.persistence.packets(), 6);
-        assert_eq!(batch.train_of(&mut context, 22), (1, false));
-        assert_eq!(context.persistence.packets(), 0);
-        context.persistence.count();
-        assert_eq!(batch.train_of(&mut context, 29), (1, true));
-        assert_eq!(context.persistence.packets(), 1);
+        leave(&mut context, at(12_000));
+        let mut next = |context: &mut Context, place: u64| {
+            context.persistence.count();
+            let train = batch.train_of(context, place as u32, left(context, place));
+            (train, context.persistence.packets(), batch.growth.part)
+        };
+        (5..20).for_each(|place| assert_eq!(next(&mut context, place), ((0, false), place as u32 + 1, 0)));
+        assert_eq!(next(&mut context, 20), ((0, false), 21, 0));
+        assert_eq!(next(&mut context, 21), ((0, true), 22, 0));
+        assert_eq!(next(&mut context, 22), ((1, false), 0, 22));
+        assert_eq!(next(&mut context, 29), ((1, true), 1, 22));
+    }
+
+    /// Seen with the receive window of Linux above 60 Mbit/s: the second half of the train waited
+    /// for it, and the rate seemed to fall to a tenth.
+    #[test]
+    fn what_a_window_held_back_is_another_train_however_often() {
+        let (mut context, mut batch) = train();
+        let mut train = |place, micros| batch.train_of(&mut context, place, at(micros)).0;
+        assert_eq!([train(0, 0), train(1, 800), train(2, 1_600)], [0; 3], "sixteen packets take 800 us");
+        assert_eq!([train(3, 2_401), train(4, 2_450), train(5, 9_000)], [1, 1, 2]);
+        // One that was overtaken makes no other.
+        assert_eq!([train(6, 100), train(7, 9_050)], [2, 2]);
+        batch.arrangement = Arrangement::Spaced;
+        assert_eq!(batch.train_of(&mut context, 19, at(20_000)).0, 2);
     }
 }

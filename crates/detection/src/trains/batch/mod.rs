@@ -249,7 +249,8 @@ impl Batch {
                 *passage = Some(Passage::add(*passage, acked.now));
                 return false;
             }
-            let (train, last) = self.train_of(context, place);
+            let left = acked.sent_at;
+            let (train, last) = self.train_of(context, u32::try_from(place).unwrap_or(u32::MAX), left);
             // The first train of a batch that follows at once may have had credit.
             let credit = self.is_at_once() && place < length;
             let sums = if credit { &mut context.with_credit } else { &mut context.dispersion };
@@ -265,7 +266,7 @@ impl Batch {
                 return false;
             }
             let fast = context.persistence.service().or(context.service).unwrap_or(Span::ZERO);
-            let fell = context.persistence.add(acked.now, train, context.config.fall);
+            let fell = context.persistence.add(acked.now, left, train, context.config.fall);
             // Slower ones are taken as they are: others come and go.
             return fell && fast < context.config.proof_service;
         }

@@ -58,8 +58,7 @@ impl Batch {
         }
         let ends = self.from + u64::from(self.length);
         // Not what left before a pause: the link was not busy then.
-        let resumed = self.growth.resumed.filter(|_| self.growth.arrives).unwrap_or(0);
-        let from = self.from + u64::from(resumed);
+        let from = self.from + u64::from(self.growth.part);
         let mine = context.sides[0].flying.iter().filter(|packet| (from..ends).contains(&packet.number));
         let settled = mine.take_while(|packet| packet.is_settled());
         let train: Vec<Option<Time>> = settled.map(|packet| packet.arrived).collect();
@@ -145,11 +144,11 @@ mod tests {
         let (mut context, batch) = policed(Arrangement::Sustained, true);
         let later = context.sides[0].flying.iter_mut().skip(110).filter_map(|packet| packet.arrived.as_mut());
         later.for_each(|arrived| *arrived += Span::from_millis(20));
-        let paused = |arrives| {
+        let from = |part| {
             let mut growth = batch.growth;
-            (growth.resumed, growth.arrives) = (Some(110), arrives);
+            growth.part = part;
             Batch { growth, ..batch }.policing(&context)
         };
-        assert_eq!((paused(true), paused(false)), (Policing::Seen, Policing::Buffer));
+        assert_eq!([110, 0].map(from), [Policing::Seen, Policing::Buffer]);
     }
 }
