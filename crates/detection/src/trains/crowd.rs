@@ -53,7 +53,7 @@ mod tests {
         let packet = |number| {
             let arrived = (number >= lost).then_some(Time::ZERO);
             let rtt = arrived.map(|_| Span::from_millis(30));
-            Flying { number, sent: Time::ZERO, neighbour: 0, rtt, lost: number < lost, arrived }
+            Flying { number, sent: Time::ZERO, neighbour: 0, rtt, lost: number < lost, arrived, newest: Span::ZERO }
         };
         (0..20).map(packet).collect()
     }

@@ -19,6 +19,8 @@ pub(super) struct Flying {
     pub(super) lost: bool,
     /// When its ACK came.
     pub(super) arrived: Option<Time>,
+    /// How much later the newest packet of that ACK left, whose RTT it is.
+    pub(super) newest: Span,
 }
 
 impl Flying {
@@ -129,6 +131,7 @@ impl Side {
             rtt: None,
             lost: false,
             arrived: None,
+            newest: Span::ZERO,
         });
         self.sent = sent.number + 1;
     }
@@ -159,6 +162,7 @@ impl Side {
             if packet.number == acked.number {
                 // If it was thought lost, it was only late.
                 (packet.rtt, packet.lost, packet.arrived) = (Some(rtt), false, Some(acked.now));
+                packet.newest = acked.now.since(packet.sent) - rtt;
             } else if acked.sent_at.since(packet.sent) >= patience {
                 packet.lost = true;
             }
@@ -286,6 +290,16 @@ mod tests {
         assert_eq!(side.smallest, Some(ms(17)));
         let settled = |number| side.find(number).unwrap().is_settled();
         assert!(settled(0) && settled(3) && !settled(2) && !settled(4));
+    }
+
+    #[test]
+    fn a_packet_in_an_ack_of_a_later_one_knows_how_much_later_that_left() {
+        let mut side = side(5);
+        for number in 1..=3 {
+            // The fourth left after 3 ms and took 17.
+            side.arrive(&Acked { rtt: Some(ms(17)), ..acked(20, number, number) }, ms(100), None);
+        }
+        assert_eq!([1, 2, 3].map(|number| side.find(number).unwrap().newest), [2, 1, 0].map(ms));
     }
 
     #[test]

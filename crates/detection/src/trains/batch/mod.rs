@@ -325,6 +325,10 @@ impl Batch {
         if !(together && scale.is_queue(delay, &context.config)) {
             return;
         }
+        // The ACK may be that of a later one, which tells nothing of this one's delay.
+        if first.newest.max(twin.map_or(Span::ZERO, |twin| twin.newest)) > scale.service {
+            return;
+        }
         // How long a receiver holds ACKs back that come for so many is not known yet.
         if context.sides[0].stretched && context.sides[0].merging().is_zero() {
             return;

@@ -104,7 +104,15 @@ mod tests {
             let lost = number >= 143 && matches!((number - 143) % 5, 0 | 2);
             let arrived = (number < 180 && !lost).then(|| at(30_000 + number * 12));
             let rtt = arrived.map(|_| Span::from_millis(30));
-            Flying { number, sent: at(number * 11), neighbour: 0, rtt, lost: lost && number < 180, arrived }
+            Flying {
+                number,
+                sent: at(number * 11),
+                neighbour: 0,
+                rtt,
+                lost: lost && number < 180,
+                arrived,
+                newest: Span::ZERO,
+            }
         };
         context.sides[0].flying.extend((0..270).map(packet));
         context.evidence = Evidence::new(context.config.evidence);

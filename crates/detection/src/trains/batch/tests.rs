@@ -15,8 +15,15 @@ fn train() -> (Context, Batch) {
     (context.began, context.service) = (Some(at(0)), Some(Span::from_millis(1)));
     context.sides[0].smallest = Some(Span::from_millis(10));
     context.sides[1].open = true;
-    let packet =
-        |number| Flying { number, sent: at(number), neighbour: 0, rtt: None, lost: number == 0, arrived: None };
+    let packet = |number| Flying {
+        number,
+        sent: at(number),
+        neighbour: 0,
+        rtt: None,
+        lost: number == 0,
+        arrived: None,
+        newest: Span::ZERO,
+    };
     context.sides[0].flying.extend((0..310).map(packet));
     let batch = Batch::plan(&mut context, Arrangement::Spaced, 300, at(20), 10);
     (context, batch)
@@ -76,7 +83,15 @@ fn where_packets_are_held_back_for_long_a_batch_that_has_arrived_is_over_without
     assert!(!batch.has_arrived(&context), "one is missing");
     arrive(&mut batch, packets - 1..packets);
     assert!(batch.has_arrived(&context));
-    let lone = |number| Flying { number, sent: at(0), neighbour: 0, rtt: None, lost: false, arrived: None };
+    let lone = |number| Flying {
+        number,
+        sent: at(0),
+        neighbour: 0,
+        rtt: None,
+        lost: false,
+        arrived: None,
+        newest: Span::ZERO,
+    };
     context.sides[1].flying.push_back(lone(batch.lone_ends));
     assert!(batch.has_arrived(&context), "it only follows");
     context.sides[1].flying.push_front(lone(batch.lone_ends - 1));
@@ -103,4 +118,26 @@ fn more_of_the_same_does_not_follow_where_only_a_long_train_can_answer() {
     assert_eq!(next(199, 40), sustained(64));
     assert_eq!(next(199, 65), sustained(66), "even");
     assert_eq!(next(200, 40), Next::Batch { arrangement: Arrangement::Spaced, length: 10 });
+}
+
+/// Seen with ACKs for four packets over short slots: two lone packets waited for the next two, and
+/// their ACK had the RTT of those, which met no queue.
+#[test]
+fn a_lone_packet_whose_ack_is_that_of_one_that_left_later_tells_nothing() {
+    for (newest, tells) in [(0, true), (1_000, true), (1_001, false)] {
+        let (mut context, mut batch) = train();
+        let packet = |rtt, newest| Flying {
+            number: 7,
+            sent: at(7),
+            neighbour: 7,
+            rtt: Some(Span::from_millis(rtt)),
+            lost: false,
+            arrived: Some(at(7 + rtt)),
+            newest: Span::from_micros(newest),
+        };
+        context.sides[0].flying[7] = packet(20, 0);
+        batch.weigh_delay(&mut context, packet(20, 0), packet(11, 0), Some(packet(11, newest)));
+        assert_eq!(context.evidence.error_if_isolated() < 0.5, tells, "{newest}");
+        assert_eq!(batch.weighed, tells);
+    }
 }
