@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use flowstart_congestion::StartConfig;
 use flowstart_congestion::start::oracle::{OracleBucket, OracleConfig, OracleStep};
+use flowstart_congestion::{Pacing, StartConfig};
 use flowstart_network::{RateSchedule, Transmitter};
 use flowstart_random::{Purpose as Stream, below};
 use flowstart_simulator::{FlowId, SimulationConfig, Traffic};
@@ -48,13 +48,19 @@ impl Background {
             name: Some(format!("background {}", self.flow.name())),
             count: self.count,
             start: STAGGER * u64::from(before),
-            every: STAGGER,
+            every: if self.count == 1 { Span::ZERO } else { STAGGER },
             ..self.flow.spec()
         }
     }
 }
 
 impl Contestant {
+    /// True if the avoidance starts the flow, too, and says from the first packet on at which rate
+    /// packets leave.
+    fn paces_itself(&self) -> bool {
+        self.start == StartConfig::BuiltIn && self.avoidance.brings_start()
+    }
+
     /// One greedy flow, started at once, as a flow of a scenario.
     #[must_use]
     pub fn spec(&self) -> FlowSpec {
@@ -65,7 +71,8 @@ impl Contestant {
             kernel: None,
             flow_start: Some(self.start.clone()),
             avoidance: Some(self.avoidance.clone()),
-            pacing: self.pacing,
+            // A control that starts by itself paces at its own rate, and a file may not say otherwise.
+            pacing: if self.paces_itself() { Pacing::Off } else { self.pacing },
             ecn: Some(self.ecn),
             sender: self.sender(),
             receiver: self.receiver(),

@@ -154,6 +154,22 @@ fn the_scenario_of_a_contestant_reads_back_to_the_same_simulation() {
     }
 }
 
+/// A file may not have keys that have no influence; `flowstart compare --out` writes one for every
+/// contestant.
+#[test]
+fn the_scenarios_of_contestants_with_modifiers_and_of_a_single_other_read_back() {
+    for background in ["1 cubic", "1 bbr/paced", "2 dctcp"] {
+        let mut race = with_background(background);
+        for text in ["bbr/paced", "bbr3/paced", "hystart+bbr/paced", "dctcp", "dctcp/noecn", "cubic/ecn", "bbr/ecn"] {
+            race.contestants = vec![text.parse().unwrap()];
+            let scenario = race.scenario(&race.contestants[0], build::Purpose::Start, 0);
+            let read = Scenario::parse("effective", &scenario.effective());
+            let read = read.unwrap_or_else(|error| panic!("{text}, {background}: {error}"));
+            assert_eq!(read.hash(), scenario.hash(), "{text}, {background}");
+        }
+    }
+}
+
 #[test]
 fn the_same_race_gives_the_same_result_with_any_number_of_threads() {
     let mut race = with_background("cubic");

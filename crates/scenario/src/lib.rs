@@ -31,6 +31,7 @@ mod error;
 mod fading;
 mod files;
 mod flow;
+mod heeded;
 mod load;
 mod memory;
 mod part;
@@ -334,7 +335,8 @@ impl Scenario {
             return Err(error::Problem::at("runs", format!("runs must be between 1 and {MOST_RUNS}")));
         }
         self.check_memory()?;
-        self.compile(0).map(|_| ())
+        self.compile(0)?;
+        self.check_heeded()
     }
 }
 

@@ -1,0 +1,241 @@
+//! Keys of a flow that would have no influence beside others: refused, so that nobody believes
+//! they had one.
+//!
+//! A value that is the default is no such key, whether it is written or not: files with all
+//! effective parameters have them all.
+
+use flowstart_congestion::{Pacing, StartConfig};
+use flowstart_transport::EcnMode;
+use flowstart_units::Span;
+
+use crate::compile::algorithms;
+use crate::error::Problem;
+use crate::{FlowSpec, Scenario};
+
+impl Scenario {
+    /// Refuses what flows say and would not heed, in a scenario that can be compiled.
+    pub(super) fn check_heeded(&self) -> Result<(), Problem> {
+        let within = |place: String| move |problem: Problem| problem.within(&place);
+        for (index, flow) in self.flow.iter().enumerate() {
+            heeded(flow).map_err(within(format!("flow[{index}]")))?;
+        }
+        for (index, arrivals) in self.arrivals.iter().enumerate() {
+            heeded(&arrivals.flow).map_err(within(format!("arrivals[{index}].flow")))?;
+        }
+        for (index, web) in self.web.iter().enumerate() {
+            heeded(&web.flow).map_err(within(format!("web[{index}].flow")))?;
+        }
+        Ok(())
+    }
+}
+
+fn heeded(flow: &FlowSpec) -> Result<(), Problem> {
+    let wrong = |key: &str, message: String| Err(Problem::at(key, message));
+    if flow.count == 1 && !flow.every.is_zero() {
+        return wrong("every", "one flow has no other to start after it; give a `count`, or leave this out".to_owned());
+    }
+    if let Some(rtt) = flow.sender.handshake_rtt.filter(|_| flow.sender.handshake) {
+        let message = format!(
+            "\"{rtt}\" would have no influence, since the handshake gives the first sample itself; add \
+             `handshake = false`, or leave this out"
+        );
+        return wrong("sender.handshake_rtt", message);
+    }
+    if let Some(most) = flow.receiver.ack_aggregation_most.filter(|_| flow.receiver.ack_aggregation.is_none()) {
+        let message = format!(
+            "{most} would have no influence without `receiver.ack_aggregation`, the time for which ACKs are held \
+             back; add it, or leave this out"
+        );
+        return wrong("receiver.ack_aggregation_most", message);
+    }
+    let mode = marks(flow)?;
+    if flow.sender.ect1 && mode == EcnMode::Off {
+        let message = "would have no influence, since this flow has no ECN; write the flow's `ecn`, such as ecn = \
+                       \"dctcp\", or leave this out";
+        return wrong("sender.ect1", message.to_owned());
+    }
+    starts_itself(flow)
+}
+
+/// How the flow uses marks. What its ends say is to be said alike, and not otherwise by the flow.
+fn marks(flow: &FlowSpec) -> Result<EcnMode, Problem> {
+    let (_, avoidance) = algorithms(flow)?;
+    let ends = [("sender.ecn", flow.sender.ecn), ("receiver.ecn", flow.receiver.ecn)];
+    let of_the_flow = flow.ecn.or_else(|| avoidance.wants_ecn().then_some(EcnMode::Dctcp));
+    let Some(mode) = of_the_flow else {
+        let [(_, sender), (_, receiver)] = ends;
+        if sender == receiver {
+            return Ok(sender);
+        }
+        // Who is not at the default was written.
+        let (key, mode) = ends[usize::from(receiver != EcnMode::Off)];
+        let message = format!(
+            "the sender's is \"{}\" and the receiver's \"{}\", and both ends must be set alike; write ecn = \"{}\" in \
+             the flow, which sets both",
+            word(sender),
+            word(receiver),
+            word(mode)
+        );
+        return Err(Problem::at(key, message));
+    };
+    let other = ends.into_iter().find(|(_, end)| ![EcnMode::Off, mode].contains(end));
+    match other {
+        None => Ok(mode),
+        Some((key, end)) if flow.ecn.is_some() => {
+            let message = format!(
+                "\"{}\" would have no influence, since the flow's `ecn` says \"{}\" for both ends; leave one of them out",
+                word(end),
+                word(mode)
+            );
+            Err(Problem::at(key, message))
+        }
+        Some((key, end)) => {
+            let message = format!(
+                "\"{}\" would have no influence, since {} sets \"{}\" at both ends; write ecn = \"{0}\" in the flow \
+                 instead",
+                word(end),
+                avoidance.name(),
+                word(mode)
+            );
+            Err(Problem::at(key, message))
+        }
+    }
+}
+
+/// A mode as files have it.
+fn word(mode: EcnMode) -> &'static str {
+    match mode {
+        EcnMode::Off => "off",
+        EcnMode::Classic => "classic",
+        EcnMode::Dctcp => "dctcp",
+        EcnMode::Accurate => "accurate",
+    }
+}
+
+/// A control that starts the flow by itself paces it from the first packet on and has no threshold.
+fn starts_itself(flow: &FlowSpec) -> Result<(), Problem> {
+    let (start, avoidance) = algorithms(flow)?;
+    if start != StartConfig::BuiltIn || !avoidance.brings_start() {
+        return Ok(());
+    }
+    let name = avoidance.name();
+    // How much of its gap a late packet gets back is heeded at any rate.
+    let late = |pacing: Pacing| pacing.catch_up(Span::from_micros(1));
+    if flow.pacing != Pacing::Off && late(flow.pacing) == late(Pacing::Off) {
+        let message = format!("would have no influence, since {name} paces at its own rate; leave it out");
+        return Err(Problem::at("pacing", message));
+    }
+    if let Some(threshold) = flow.initial_ssthresh {
+        let message = format!(
+            "{threshold} would have no influence, since {name} starts without a threshold; leave it out, or name a \
+             start that has one, such as \"hystart+{name}\""
+        );
+        return Err(Problem::at("initial_ssthresh", message));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(flow: &str) -> Result<Scenario, String> {
+        let text = format!("[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\n[[flow]]\n{flow}\n");
+        Scenario::parse("test.toml", &text).map_err(|error| error.to_string())
+    }
+
+    /// It is refused at this line, with these words, in one sentence.
+    #[track_caller]
+    fn refused(flow: &str, line: usize, parts: &[&str]) {
+        let message = read(flow).err().unwrap_or_else(|| panic!("accepted: {flow}"));
+        assert!(message.starts_with(&format!("test.toml:{line}:")), "{flow}: {message}");
+        assert!(parts.iter().all(|part| message.contains(part)), "{flow}: {message}");
+        assert!(!message.contains('\n'), "{message}");
+    }
+
+    /// It is read, and so is what it prints with all defaults.
+    #[track_caller]
+    fn taken(flow: &str) {
+        let scenario = read(flow).unwrap_or_else(|error| panic!("{flow}: {error}"));
+        let again = Scenario::parse("effective.toml", &scenario.effective()).unwrap_or_else(|e| panic!("{flow}: {e}"));
+        assert_eq!(again, scenario, "{flow}");
+    }
+
+    #[test]
+    fn ends_that_do_not_use_marks_alike_are_refused_at_the_one_that_was_written() {
+        let half = "both ends must be set alike; write ecn = \"classic\" in the flow, which sets both";
+        refused("sender = { ecn = \"classic\" }", 5, &["flow[0].sender.ecn: the sender's is \"classic\"", half]);
+        refused("\nreceiver.ecn = \"classic\"", 6, &["flow[0].receiver.ecn: ", "the receiver's \"classic\"", half]);
+        let both = "sender.ecn = \"classic\"\nreceiver.ecn = \"accurate\"";
+        refused(both, 6, &["the sender's is \"classic\" and the receiver's \"accurate\"", "ecn = \"accurate\""]);
+        for mode in ["off", "classic", "dctcp", "accurate"] {
+            taken(&format!("sender.ecn = \"{mode}\"\nreceiver.ecn = \"{mode}\""));
+            taken(&format!("ecn = \"{mode}\"\nsender.ecn = \"{mode}\"\nreceiver.ecn = \"{mode}\""));
+            taken(&format!("ecn = \"{mode}\"\nsender.ecn = \"off\"\nreceiver.ecn = \"off\""));
+        }
+        taken("algorithm = \"slow_start+dctcp\"\nsender.ecn = \"dctcp\"");
+    }
+
+    #[test]
+    fn marks_of_an_end_beside_other_ones_of_the_flow_are_refused() {
+        refused("ecn = \"off\"\nsender.ecn = \"classic\"", 6, &["the flow's `ecn` says \"off\"", "leave one of them"]);
+        refused("ecn = \"dctcp\"\nreceiver.ecn = \"classic\"", 6, &["the flow's `ecn` says \"dctcp\""]);
+        let dctcp = "algorithm = \"slow_start+dctcp\"\nsender.ecn = \"accurate\"\nreceiver.ecn = \"accurate\"";
+        refused(dctcp, 6, &["dctcp sets \"dctcp\" at both ends", "write ecn = \"accurate\" in the flow"]);
+        refused("sender.ect1 = true", 5, &["flow[0].sender.ect1: ", "no ECN"]);
+        refused("algorithm = \"dctcp\"\necn = \"off\"\nsender.ect1 = true", 7, &["no ECN"]);
+        taken("sender.ect1 = false");
+        for marks in
+            ["algorithm = \"dctcp\"", "ecn = \"accurate\"", "receiver.ecn = \"classic\"\nsender.ecn = \"classic\""]
+        {
+            taken(&format!("{marks}\nsender.ect1 = true"));
+        }
+    }
+
+    #[test]
+    fn keys_that_need_another_are_refused_without_it() {
+        refused("sender.handshake_rtt = \"50 ms\"", 5, &["\"50 ms\" would have no influence", "`handshake = false`"]);
+        taken("sender = { handshake = false, handshake_rtt = \"50 ms\" }");
+        let most = "receiver = { ack_aggregation_most = 2 }";
+        refused(most, 5, &["2 would have no influence without `receiver.ack_aggregation`"]);
+        taken("receiver = { ack_aggregation = \"1 ms\", ack_aggregation_most = 2 }");
+        for flow in ["every = \"1 s\"", "every = \"1 s\"\ncount = 1"] {
+            refused(flow, 5, &["flow[0].every: one flow has no other to start after it"]);
+        }
+        taken("every = \"1 s\"\ncount = 2");
+        taken("every = \"0 s\"\ncount = 1");
+    }
+
+    #[test]
+    fn what_a_control_with_a_start_of_its_own_does_not_heed_is_refused() {
+        for name in ["bbr", "bbr3"] {
+            for algorithm in [format!("algorithm = \"{name}\""), format!("avoidance = {{ name = \"{name}\" }}")] {
+                let own = format!("since {name} paces at its own rate");
+                refused(&format!("{algorithm}\npacing = \"on\""), 6, &[&own, "flow[0].pacing"]);
+                let pacing = "pacing = { start_percent = 300, catch_up_percent = 50 }";
+                refused(&format!("{algorithm}\n{pacing}"), 6, &[&own]);
+                let least = format!("since {name} starts without a threshold");
+                refused(&format!("{algorithm}\ninitial_ssthresh = 30"), 6, &[&least, "flow[0].initial_ssthresh: 30"]);
+                taken(&format!("{algorithm}\npacing = \"off\""));
+                taken(&format!("{algorithm}\npacing = {{ catch_up_percent = 0 }}"));
+            }
+            taken(&format!("algorithm = \"hystart+{name}\"\npacing = \"on\"\ninitial_ssthresh = 30"));
+            taken(&format!("algorithm = \"bbr_start+{name}\"\npacing = \"on\"\ninitial_ssthresh = 30"));
+        }
+        taken("algorithm = \"hystart+cubic\"\npacing = \"on\"\ninitial_ssthresh = 30");
+    }
+
+    #[test]
+    fn flows_of_arrivals_and_of_users_are_looked_at_too() {
+        let path = "[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\n";
+        let sizes = "mean_gap = \"1 s\"\nsizes = { kind = \"fixed\", size = \"1 kB\" }";
+        let flow = "flow = { sender = { ecn = \"classic\" } }";
+        for (text, key) in [
+            (format!("{path}[[arrivals]]\n{sizes}\n{flow}\n"), "test.toml:7:27: arrivals[0].flow.sender.ecn: "),
+            (format!("{path}[[web]]\nusers = 1\n{flow}\n"), "test.toml:6:27: web[0].flow.sender.ecn: "),
+        ] {
+            let message = Scenario::parse("test.toml", &text).unwrap_err().to_string();
+            assert!(message.starts_with(key) && message.contains("set alike"), "{message}");
+        }
+    }
+}
