@@ -54,7 +54,7 @@ fn flow_row(compiled: &Compiled, performed: &Performed, ran: &Ran) -> FlowRow {
     let samples =
         flow.samples.iter().map(|sample| SenderSample::of(sample.at, &sample.info, sample.delivered)).collect();
     FlowRow {
-        name: label.name.clone(),
+        name: label.real_name().to_owned(),
         algorithm: label.kernel.as_ref().unwrap_or(&label.algorithm).clone(),
         facts,
         key: flow.key,

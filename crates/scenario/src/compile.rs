@@ -38,6 +38,16 @@ pub struct FlowLabel {
     pub kernel: Option<String>,
 }
 
+impl FlowLabel {
+    /// What it is called in real runs: its name in the scenario, or what the kernel runs in its
+    /// place, if the scenario says so, or its algorithm.
+    #[must_use]
+    pub fn real_name(&self) -> &str {
+        let control = self.kernel.as_deref().filter(|_| self.name == self.algorithm);
+        control.unwrap_or(&self.name)
+    }
+}
+
 /// Most flows that a scenario may start by itself.
 pub(super) const MOST_FLOWS: u64 = 1_000_000;
 

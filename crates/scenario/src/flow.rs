@@ -13,7 +13,8 @@ use super::{Dialect, Load, RateSpec, SizeSpec};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowSpec {
-    /// What tables and pictures call it; default: its algorithm.
+    /// What tables and pictures call it; default: its algorithm, with `run --real` its `kernel` if
+    /// that is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Flow start and congestion avoidance as "START+AVOIDANCE", for instance "hystart+cubic"; the
@@ -54,7 +55,7 @@ pub struct FlowSpec {
     pub writes: Vec<WriteSpec>,
     /// A CSV file of transfers of this kind, relative to the scenario: columns `start` and `bytes`,
     /// for instance "0.5 s" and "100 kB" (bare numbers are seconds and bytes). One flow per line;
-    /// replaces `start`, `count` and `size`.
+    /// replaces `start`, `count`, `every` and `size`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list: Option<String>,
     /// Base round-trip time, if it differs from the path's.

@@ -271,6 +271,19 @@ proptest! {
     }
 }
 
+/// What the simulator runs is what its tables say, whatever a kernel would run in its place.
+#[test]
+fn the_kernels_control_does_not_give_its_name_to_a_flow() {
+    let names = |flow: &str| {
+        let text = format!("[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\n[[flow]]\nkernel = \"bbr\"\n{flow}\n");
+        let label = Scenario::parse("test.toml", &text).unwrap().simulation(0).unwrap().groups.remove(0);
+        [label.real_name().to_owned(), label.name, label.algorithm]
+    };
+    assert_eq!(names(""), ["bbr", "hystart+cubic", "hystart+cubic"]);
+    assert_eq!(names("algorithm = \"reno\""), ["bbr", "slow_start+reno", "slow_start+reno"]);
+    assert_eq!(names("name = \"mine\""), ["mine", "mine", "hystart+cubic"]);
+}
+
 /// One meaning of "bbr": named alone, or with constants of its own.
 #[test]
 fn a_control_with_a_start_of_its_own_has_it_however_it_is_named() {

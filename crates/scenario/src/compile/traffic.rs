@@ -102,7 +102,7 @@ impl Compiler<'_> {
         let tcp = TcpConfig { controller, sender, receiver, workload };
         let mut flow = self.way(&spec.forward, &spec.reverse, spec.rtt, Traffic::Tcp(Box::new(tcp)))?;
         flow.place = self.place(&flow, "ways", &spec.ways, [spec.from.as_ref(), spec.to.as_ref()])?;
-        let label = spec.name.as_ref().or(spec.kernel.as_ref()).unwrap_or(&name).clone();
+        let label = spec.name.as_ref().unwrap_or(&name).clone();
         self.groups.push(FlowLabel { name: label, algorithm: name, kernel: spec.kernel.clone() });
         Ok(flow)
     }
