@@ -77,7 +77,7 @@ impl FromStr for QueueSpec {
         let (name, rest) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
         let (name, rest) = (name.to_lowercase().replace('-', "_"), rest.trim());
         let no_more = |queue| {
-            if rest.is_empty() { Ok(Self(queue)) } else { Err(format!("{name} takes no \"{rest}\" behind its name")) }
+            if rest.is_empty() { Ok(Self(queue)) } else { Err(behind_its_name(queue, rest)) }
         };
         match name.as_str() {
             "drop_tail" | "droptail" | "fifo" => no_more(QueueConfig::DropTail(DropTailConfig::default())),
@@ -99,6 +99,35 @@ impl FromStr for QueueSpec {
                 Err(format!("there is no queue \"{name}\"; there are {}{meant}", QueueConfig::NAMES.join(", ")))
             }
         }
+    }
+}
+
+/// Why nothing may stand behind a queue's name: a size, which contestants of races have there, is a
+/// key of its own in files.
+fn behind_its_name(queue: QueueConfig, rest: &str) -> String {
+    let name = queue.name();
+    let refused = format!("{name} takes no \"{rest}\" behind its name");
+    match rest.parse::<Buffer>() {
+        Ok(size) if queue.takes_buffer() => {
+            format!("{refused}; its size is a key beside it: queue = \"{name}\", buffer = \"{size}\"")
+        }
+        Ok(_) => {
+            format!("{refused}; its limit is a key of its table: queue = {{ kind = \"{name}\", {} }}", limit_of(queue))
+        }
+        Err(_) => refused,
+    }
+}
+
+/// How the limit of a queue is written in its table, with a usual value.
+fn limit_of(mut queue: QueueConfig) -> &'static str {
+    let name = queue.name();
+    match queue.limit() {
+        Limit::Packets(_) => "limit = 100",
+        Limit::Bytes(_) if name == "host_fairness" => "memory = 150000",
+        Limit::Bytes(_) => "limit = 150000",
+        // The limit is all that drop-tail has.
+        Limit::Either(_) if name == "drop_tail" => "packets = 100",
+        Limit::Either(_) => "limit = { packets = 100 }",
     }
 }
 
@@ -132,16 +161,13 @@ impl QueueSpec {
         let Some(buffer) = buffer.filter(|_| !self.0.takes_buffer()) else { return Ok(()) };
         let mut config = self.0;
         let name = config.name();
-        let (own, write) = match config.limit() {
-            Limit::Packets(limit) => (format!("{limit} packets"), "limit = 100"),
-            Limit::Bytes(limit) => {
-                (format!("{limit} B"), if name == "host_fairness" { "memory = 150000" } else { "limit = 150000" })
-            }
+        let write = limit_of(config);
+        let own = match config.limit() {
+            Limit::Packets(limit) => format!("{limit} packets"),
+            Limit::Bytes(limit) => format!("{limit} B"),
             Limit::Either(limit) => {
                 let both = limit.packets.map(|n| format!("{n} packets")).into_iter();
-                let own = both.chain(limit.bytes.map(|n| format!("{n} B"))).collect::<Vec<_>>().join(" and ");
-                // The limit is all that drop-tail has.
-                (own, if name == "drop_tail" { "packets = 100" } else { "limit = { packets = 100 }" })
+                both.chain(limit.bytes.map(|n| format!("{n} B"))).collect::<Vec<_>>().join(" and ")
             }
         };
         Err(Problem::at(

@@ -120,6 +120,30 @@ fn a_buffer_beside_a_limit_of_the_queue_is_refused_and_taken_where_there_is_none
     assert_eq!(codel.limit, 1000);
 }
 
+/// "drop_tail 1 BDP" is how a race names a contestant's queue.
+#[test]
+fn a_size_behind_the_name_of_a_queue_is_refused_with_the_keys_that_files_have_for_it() {
+    let old = "buffer = \"1 BDP\"\nqueue = \"step_mark 1 ms\"";
+    for name in flowstart_network::QueueConfig::NAMES {
+        if name == "step_mark" {
+            continue;
+        }
+        let message = error(&with(old, &format!("queue = \"{name} 2 BDP\""))).to_string();
+        assert!(message.starts_with("test.toml:8:9: "), "{message}");
+        assert!(message.contains(&format!("{name} takes no \"2 BDP\" behind its name; its ")), "{message}");
+        assert!(!message.contains('\n'), "{message}");
+        // What the sentence says to write is right.
+        let advice = message.split(": queue = ").nth(1).unwrap_or_else(|| panic!("{message}"));
+        let advice = format!("queue = {}", advice.replace(", buffer", "\nbuffer"));
+        let text = with(old, &advice);
+        Scenario::parse("test.toml", &text).unwrap_or_else(|error| panic!("{message}: {error}"));
+    }
+    let message = error(&with(old, "queue = \"drop_tail 1 BDP\"")).to_string();
+    assert!(message.contains("queue = \"drop_tail\", buffer = \"1 BDP\""), "{message}");
+    let message = error(&with(old, "queue = \"drop_tail often\"")).to_string();
+    assert!(message.contains("takes no \"often\" behind its name") && !message.contains("buffer ="), "{message}");
+}
+
 #[test]
 fn what_arrivals_would_not_heed_in_their_flow_is_refused() {
     for key in ["size = \"1 MB\"", "count = 2", "every = \"1 s\"", "writes = [{ after = \"0 s\", bytes = \"1 B\" }]"] {

@@ -37,7 +37,7 @@ use registry::External;
 
 queues! {
     drop_tail: DropTail(DropTailConfig) as DropTail<P>,
-        "first in, first out; drops arrivals when full; \"drop_tail 1 BDP\"";
+        "first in, first out; drops arrivals when full";
     step_mark: StepMark(StepMarkConfig) as StepMark<P>,
         "marks every packet above a threshold of waiting time or length; \"step_mark 1 ms\"";
     fair_queuing: FairQueuing(FairQueuingConfig) as Box<FairQueuing<P>>,
