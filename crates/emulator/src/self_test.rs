@@ -20,7 +20,7 @@ use crate::fidelity::Lateness;
 use crate::record::Fate;
 use crate::{Error, Fidelity, Timing, World, WorldConfig};
 
-pub use trials::{MEDIAN_BAR, P99_BAR, REPEATED, SUSTAINED, Trials, trials};
+pub use trials::{MEDIAN_BAR, Miss, P99_BAR, REPEATED, SUSTAINED, Trials, trials};
 
 /// IPv4 and UDP headers.
 const HEADERS: u32 = 28;
@@ -83,8 +83,24 @@ impl Measured {
     /// left the link was seen, and 99 % at most 1 ms off.
     #[must_use]
     pub fn kept_up(&self) -> bool {
-        let lost = self.fidelity.unasked_drops + self.unseen;
-        lost == 0 && self.p99 <= KEPT_UP && self.received > 0 && self.fidelity.faults == 0
+        self.p99 <= KEPT_UP && self.lost().is_empty()
+    }
+
+    /// What was lost that the queue did not drop, in words; empty if nothing was.
+    fn lost(&self) -> Vec<String> {
+        let packets = |count: u64, one: &str, many: &str| match count {
+            0 => None,
+            1 => Some(format!("1 packet {one}")),
+            _ => Some(format!("{count} packets {many}")),
+        };
+        let elsewhere = "lost that the queue did not drop";
+        let (one, many) = (format!("was {elsewhere}"), format!("were {elsewhere}"));
+        let unseen = ["left the link and was not seen", "left the link and were not seen"];
+        let mut lost: Vec<String> = packets(self.fidelity.unasked_drops, &one, &many).into_iter().collect();
+        lost.extend(packets(self.unseen, unseen[0], unseen[1]));
+        lost.extend((self.received == 0).then(|| "no packet arrived".to_owned()));
+        lost.extend((self.fidelity.faults > 0).then(|| "a part of the emulator failed".to_owned()));
+        lost
     }
 
     /// Packets per second at the receiving host.

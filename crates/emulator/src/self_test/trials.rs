@@ -1,8 +1,10 @@
 //! The trials that say whether this machine is good enough, and which rates it reaches.
 
+use std::fmt;
+
 use flowstart_units::{Bytes, Rate, Span};
 
-use super::{Measured, Trial, try_out};
+use super::{KEPT_UP, Measured, Trial, try_out};
 use crate::Error;
 
 /// What an otherwise idle machine of two cores must reach at 100 Mbit/s: half of the packets this
@@ -17,6 +19,8 @@ pub const REPEATED: usize = 3;
 
 /// To this share.
 const SUSTAINED_SHARE: f64 = 0.995;
+/// The longest wait in the queue is that of a full one up to this share.
+const WAIT_SHARE: f64 = 0.02;
 /// Buffer of the trials in packets.
 const BUFFER: u64 = 100;
 /// Rates in Mbit/s at which the search for the highest one begins, for large and small packets.
@@ -34,10 +38,27 @@ pub struct Trials {
     /// The highest rates that it kept up with, for packets of so many bytes; `None` if it fell
     /// behind at the lowest.
     pub highest: Vec<(u32, Option<Measured>)>,
-    /// Whether every trial of precision reached [`MEDIAN_BAR`] and [`P99_BAR`].
-    pub precise: bool,
-    /// Whether every trial at [`SUSTAINED`] kept the link full and its queue as configured.
-    pub sustained: bool,
+    /// What kept trials of precision from [`MEDIAN_BAR`] and [`P99_BAR`], and by how much; empty if
+    /// every one of them reached both.
+    pub imprecise: Vec<Miss>,
+    /// What kept trials at [`SUSTAINED`] from a full link and a queue as configured, and by how
+    /// much; empty if every one of them had both.
+    pub unsustained: Vec<Miss>,
+}
+
+/// Something that a trial missed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Miss {
+    /// Which of the trials of its kind, from 1.
+    pub trial: usize,
+    /// What it was, and by how much.
+    pub what: String,
+}
+
+impl fmt::Display for Miss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "trial {}: {}", self.trial, self.what)
+    }
 }
 
 /// Does all trials: some seconds for the deciding ones, and as many as the search takes.
@@ -51,8 +72,8 @@ pub fn trials() -> Result<Trials, Error> {
     let full = repeat(trial(SUSTAINED, 1500, SUSTAINED.mul_ratio(11, 10), lasting))?;
     let highest = SEARCH.map(|(packet, first)| Ok((packet, search(packet, first, try_out)?)));
     Ok(Trials {
-        precise: precision.iter().all(is_precise),
-        sustained: full.iter().all(as_configured),
+        imprecise: all_missed(&precision, missed_precision),
+        unsustained: all_missed(&full, missed_rate),
         deciding: precision.into_iter().chain(full).collect(),
         highest: highest.into_iter().collect::<Result<_, Error>>()?,
     })
@@ -62,18 +83,58 @@ fn trial(capacity: Rate, packet: u32, offered: Rate, lasting: Span) -> Trial {
     Trial { capacity, packet, offered, buffer: BUFFER, lasting }
 }
 
-fn is_precise(measured: &Measured) -> bool {
-    measured.median <= MEDIAN_BAR && measured.p99 <= P99_BAR && measured.kept_up()
+/// What trials of one kind missed.
+fn all_missed(trials: &[Measured], missed: fn(&Measured) -> Vec<String>) -> Vec<Miss> {
+    let of_one = |(index, trial)| missed(trial).into_iter().map(move |what| Miss { trial: index + 1, what });
+    trials.iter().enumerate().flat_map(of_one).collect()
 }
 
-/// The link was full at its capacity, its queue was full and dropped the rest, and nothing else was
-/// lost.
-fn as_configured(measured: &Measured) -> bool {
+/// A percentile that is later than its bar.
+fn late(share: &str, reached: Span, bar: Span) -> Option<String> {
+    let by = reached.checked_sub(bar).filter(|by| !by.is_zero())?;
+    Some(format!("{share} within {reached}, {by} above the bar of {bar}"))
+}
+
+/// What kept the trial from being as precise as it must be.
+fn missed_precision(measured: &Measured) -> Vec<String> {
+    let mut missed: Vec<String> = late("median", measured.median, MEDIAN_BAR).into_iter().collect();
+    missed.extend(late("99 %", measured.p99, P99_BAR));
+    missed.extend(measured.lost());
+    missed
+}
+
+/// What was not as configured: the link full at its capacity, its queue full and dropping the rest,
+/// and nothing else lost or late.
+fn missed_rate(measured: &Measured) -> Vec<String> {
     let trial = &measured.trial;
+    let mut missed = Vec::new();
+    let share = measured.rate.as_bps() as f64 / trial.capacity.as_bps() as f64;
+    if share < SUSTAINED_SHARE {
+        missed.push(format!(
+            "rate {:.1} Mbit/s, {:.2} % below {}, at most {:.1} % allowed",
+            measured.rate.as_mbps_f64(),
+            (1.0 - share) * 100.0,
+            trial.capacity,
+            (1.0 - SUSTAINED_SHARE) * 100.0
+        ));
+    }
+    missed.extend(late("99 %", measured.p99, KEPT_UP));
+    missed.extend(measured.lost());
+    if measured.dropped == 0 {
+        missed.push("the queue dropped nothing of what was too much".to_owned());
+    }
     let full = trial.capacity.transmission_time(Bytes::new(BUFFER * u64::from(trial.packet)));
-    let rate = measured.rate.as_bps() as f64 / trial.capacity.as_bps() as f64;
     let wait = measured.longest_wait.ratio(full);
-    measured.kept_up() && rate >= SUSTAINED_SHARE && measured.dropped > 0 && (0.98..=1.02).contains(&wait)
+    if (wait - 1.0).abs() > WAIT_SHARE {
+        missed.push(format!(
+            "longest wait in the queue {}, {:.1} % {} the {full} of a full one, at most {:.0} % allowed",
+            measured.longest_wait,
+            (wait - 1.0).abs() * 100.0,
+            if wait < 1.0 { "below" } else { "above" },
+            WAIT_SHARE * 100.0
+        ));
+    }
+    missed
 }
 
 /// Raises the rate until the emulator falls behind or the sender cannot offer more; the best that
@@ -126,17 +187,45 @@ mod tests {
     }
 
     #[test]
-    fn each_bar_decides_by_itself() {
+    fn each_bar_decides_by_itself_and_says_by_how_much_it_was_missed() {
         let at = good(trial(SUSTAINED, 1500, SUSTAINED, Span::from_secs(2)), SUSTAINED);
-        assert!(is_precise(&at) && as_configured(&at));
-        let nano = Span::from_nanos(1);
-        assert!(!is_precise(&Measured { median: MEDIAN_BAR + nano, ..at }));
-        assert!(!is_precise(&Measured { p99: P99_BAR + nano, ..at }));
-        assert!(!is_precise(&Measured { unseen: 1, ..at }));
-        assert!(!as_configured(&Measured { rate: Rate::from_mbps(497), ..at }));
-        assert!(!as_configured(&Measured { dropped: 0, ..at }));
-        assert!(!as_configured(&Measured { longest_wait: at.longest_wait * 97 / 100, ..at }));
-        assert!(!as_configured(&Measured { unseen: 1, ..at }));
+        assert!(missed_precision(&at).is_empty() && missed_rate(&at).is_empty());
+        let precision = |trial: Measured| missed_precision(&trial).join("; ");
+        let by = Span::from_nanos(1500);
+        let median = precision(Measured { median: MEDIAN_BAR + by, ..at });
+        assert_eq!(median, "median within 21.5 us, 1.5 us above the bar of 20 us");
+        let p99 = precision(Measured { p99: P99_BAR + by, ..at });
+        assert_eq!(p99, "99 % within 201.5 us, 1.5 us above the bar of 200 us");
+        assert_eq!(precision(Measured { unseen: 1, ..at }), "1 packet left the link and was not seen");
+        let rate = |trial: Measured| missed_rate(&trial).join("; ");
+        let slow = rate(Measured { rate: Rate::from_mbps(490), ..at });
+        assert_eq!(slow, "rate 490.0 Mbit/s, 2.00 % below 500 Mbit/s, at most 0.5 % allowed");
+        let late = rate(Measured { p99: KEPT_UP + by, ..at });
+        assert_eq!(late, "99 % within 1.0015 ms, 1.5 us above the bar of 1 ms");
+        assert_eq!(rate(Measured { dropped: 0, ..at }), "the queue dropped nothing of what was too much");
+        let short = rate(Measured { longest_wait: at.longest_wait * 97 / 100, ..at });
+        let wait = "longest wait in the queue 2.328 ms, 3.0 % below the 2.4 ms of a full one, at most 2 % allowed";
+        assert_eq!(short, wait);
+        assert!(rate(Measured { longest_wait: at.longest_wait * 103 / 100, ..at }).contains("3.0 % above"));
+        let fidelity = Fidelity { unasked_drops: 2, faults: 1, ..Fidelity::default() };
+        let lost = rate(Measured { fidelity, unseen: 3, ..at });
+        let all = "2 packets were lost that the queue did not drop; 3 packets left the link and were not seen; a part \
+                   of the emulator failed";
+        assert_eq!(lost, all);
+        assert_eq!(rate(Measured { received: 0, ..at }), "no packet arrived");
+        let missed = all_missed(&[at, Measured { dropped: 0, unseen: 1, ..at }], missed_rate);
+        let said: Vec<String> = missed.iter().map(Miss::to_string).collect();
+        assert!(said.len() == 2 && said.iter().all(|line| line.starts_with("trial 2: ")), "{said:?}");
+    }
+
+    /// What is said to have been missed is what was missed: the words follow the verdict.
+    #[test]
+    fn who_kept_up_has_lost_nothing() {
+        let at = good(trial(SUSTAINED, 1500, SUSTAINED, Span::from_secs(2)), SUSTAINED);
+        assert!(at.kept_up() && at.lost().is_empty());
+        for one in [Measured { unseen: 1, ..at }, Measured { received: 0, ..at }] {
+            assert!(!one.kept_up() && one.lost().len() == 1, "{:?}", one.lost());
+        }
     }
 
     #[test]

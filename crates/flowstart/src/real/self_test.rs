@@ -1,6 +1,6 @@
 //! `flowstart emulate --self-test`: how precise and how fast the emulator is here.
 
-use flowstart_emulator::self_test::{MEDIAN_BAR, Measured, P99_BAR, REPEATED, SUSTAINED, Trials, trials};
+use flowstart_emulator::self_test::{MEDIAN_BAR, Measured, Miss, P99_BAR, REPEATED, SUSTAINED, Trials, trials};
 use flowstart_report::{Cell, Column, Table};
 use flowstart_units::Span;
 use serde_json::json;
@@ -9,13 +9,15 @@ use crate::output::{Done, Failure, print, print_json};
 
 /// Runs the trials and shows how they were judged. Exit status 1 if a bar is missed.
 pub(super) fn self_test(as_json: bool) -> Done {
-    let Trials { deciding, highest, precise, sustained } = trials().map_err(|error| Failure::from(&error))?;
+    let Trials { deciding, highest, imprecise, unsustained } = trials().map_err(|error| Failure::from(&error))?;
     let per_second = |best: &Option<Measured>| best.as_ref().map(Measured::packets_per_second);
     if as_json {
         print_json(&json!({
             "trials": deciding.iter().map(document).collect::<Vec<_>>(),
-            "precision_reached": precise,
-            "sustained_reached": sustained,
+            "precision_reached": imprecise.is_empty(),
+            "precision_missed": words(&imprecise),
+            "sustained_reached": unsustained.is_empty(),
+            "sustained_missed": words(&unsustained),
             "highest_packets_per_second": highest
                 .iter()
                 .map(|(packet, best)| json!({ "packet": packet, "rate": per_second(best) }))
@@ -27,12 +29,11 @@ pub(super) fn self_test(as_json: bool) -> Done {
         let mut table = Table::new(title, columns());
         deciding.iter().chain(highest.iter().filter_map(|(_, best)| best.as_ref())).for_each(|m| table.push(row(m)));
         let mut text = table.to_terminal(crate::output::terminal());
-        let word = |good| if good { "reached" } else { "MISSED" };
         text.push_str(&format!(
             "\nat 100 Mbit/s within {MEDIAN_BAR} (median) and {P99_BAR} (99 %), worst of {REPEATED}: {}\n\
              {SUSTAINED} of 1500-byte packets sustained, queue as configured, worst of {REPEATED}: {}\n",
-            word(precise),
-            word(sustained)
+            verdict(&imprecise),
+            verdict(&unsustained)
         ));
         for (packet, best) in &highest {
             match per_second(best) {
@@ -45,7 +46,19 @@ pub(super) fn self_test(as_json: bool) -> Done {
         }
         print(&text)?;
     }
-    if precise && sustained { Ok(()) } else { Err(Failure::Check) }
+    if imprecise.is_empty() && unsustained.is_empty() { Ok(()) } else { Err(Failure::Check) }
+}
+
+fn words(missed: &[Miss]) -> Vec<String> {
+    missed.iter().map(Miss::to_string).collect()
+}
+
+/// Whether a bar was reached, and if not, what was missed and by how much.
+fn verdict(missed: &[Miss]) -> String {
+    match missed {
+        [] => "reached".to_owned(),
+        missed => format!("MISSED\n  {}", words(missed).join("\n  ")),
+    }
 }
 
 fn columns() -> Vec<Column> {
@@ -106,4 +119,17 @@ fn document(m: &Measured) -> serde_json::Value {
         "stalls": m.fidelity.stalls,
         "longest_stall_us": micros(m.fidelity.longest_stall),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_that_was_missed_is_followed_by_what_was_missed() {
+        assert_eq!(verdict(&[]), "reached");
+        let miss = |trial, what: &str| Miss { trial, what: what.to_owned() };
+        let missed = [miss(1, "rate 490.0 Mbit/s"), miss(3, "no packet arrived")];
+        assert_eq!(verdict(&missed), "MISSED\n  trial 1: rate 490.0 Mbit/s\n  trial 3: no packet arrived");
+    }
 }
