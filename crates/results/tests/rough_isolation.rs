@@ -118,13 +118,15 @@ fn behind_a_card_with_fair_queuing_a_token_bucket_with_one_queue_is_shared_whate
 
 #[test]
 fn a_token_bucket_around_fair_queuing_is_ones_own_queue_at_the_rate_that_persists() {
-    // While a bucket of 256 kB lasts, lone packets do not delay trains as they would in one queue.
-    for (burst, answers) in [("8 kB", 4), ("32 kB", 4), ("256 kB", 0)] {
+    // Of a bucket of 256 kB a part is spent before the train that is longest.
+    for (burst, most) in [("8 kB", 2), ("32 kB", 2), ("256 kB", 10)] {
         for card in [false, true] {
             let flows = run(PROBE, &shaper("fq_codel", burst), card, false, 4, 6);
-            assert_eq!((count(&flows, "isolated"), count(&flows, "shared")), (answers, 0), "{burst}: {flows:?}");
+            assert_eq!(count(&flows, "shared"), 0, "{burst}: {flows:?}");
+            // Behind a large one there may be no answer.
+            assert!(burst == "256 kB" || count(&flows, "isolated") == 4, "{burst}: {flows:?}");
             // The rate of the burst would be 1 Gbit/s, or the flow would starve after it.
-            assert!(mbps(&flows) > 0.9 * 19.0 && flows.iter().all(|flow| flow.dropped <= 2), "{burst}: {flows:?}");
+            assert!(mbps(&flows) > 0.9 * 19.0 && flows.iter().all(|flow| flow.dropped <= most), "{burst}: {flows:?}");
         }
     }
 }
@@ -407,5 +409,41 @@ fn a_transfer_that_ends_while_trains_look_arrives_whole_over_lte() {
         let place = table.spec().columns.iter().position(|column| column.name == "bytes_delivered").unwrap();
         let Column::Integer(delivered) = &table.columns()[place] else { panic!("whole bytes") };
         assert_eq!(delivered[0], Some(1_000_000), "{seed}");
+    }
+}
+
+/// Alone over a link, with these keys of its hosts.
+fn hosted(link: &str, rtt: &str, keys: &str) -> Vec<Probed> {
+    let text = format!(
+        "duration = \"3 s\"\nruns = 8\n[[link]]\nname = \"far\"\ndelay = \"0 s\"\n{link}\n\
+         [[arrivals]]\nmean_gap = \"200 ms\"\nmost = 1\nsizes = {{ kind = \"fixed\", size = \"2 GB\" }}\n\
+         flow = {{ name = \"probe\", algorithm = \"{PROBE}\", forward = [\"far\"], rtt = \"{rtt}\", {keys} }}\n"
+    );
+    let scenario = Scenario::parse("hosted", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    probed(&run_scenario(&scenario, None, &Cancel::default(), |_| {}).unwrap())
+}
+
+/// Seen above 60 Mbit/s: the second half of a train waited for the window, its rate seemed to fall
+/// to a tenth, and 1 MB took up to six times as long.
+#[test]
+fn the_receive_window_of_linux_does_not_hide_ones_own_queue() {
+    for (mbps, queue) in [(62, "fq_codel"), (100, "fair_queuing"), (200, "fq_codel"), (500, "fair_queuing")] {
+        let link = format!("capacity = \"{mbps} Mbit/s\"\nqueue = \"{queue}\"");
+        let found = hosted(&link, "30 ms", "receive_window = \"linux\"");
+        assert_eq!(count(&found, "isolated"), found.len(), "{mbps} {queue} {found:?}");
+    }
+}
+
+/// Seen: lone packets whose ACK was that of the next ones, which met no queue, said "isolated" in
+/// all runs.
+#[test]
+fn acks_for_three_or_four_packets_over_short_slots_are_no_queue_of_ones_own() {
+    for (mbps, slot, every, rtt) in [(60, "0.5 ms", 4, "25 ms"), (65, "0.5 ms", 3, "12 ms"), (30, "1 ms", 4, "25 ms")] {
+        let link = format!(
+            "capacity = \"{mbps} Mbit/s\"\nqueue = \"drop_tail\"\nbuffer = \"100 packets\"\n\
+             medium = {{ slots = {{ every = \"{slot}\" }} }}"
+        );
+        let found = hosted(&link, rtt, &format!("receiver = {{ ack_every = {every} }}"));
+        assert_eq!(count(&found, "isolated"), 0, "{mbps} {every} {found:?}");
     }
 }

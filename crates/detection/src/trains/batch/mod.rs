@@ -266,7 +266,7 @@ impl Batch {
                 return false;
             }
             let fast = context.persistence.service().or(context.service).unwrap_or(Span::ZERO);
-            let fell = context.persistence.add(acked.now, left, train, context.config.fall);
+            let fell = context.persistence.add(acked.now, left, train, self.losses, context.config.fall);
             // Slower ones are taken as they are: others come and go.
             return fell && fast < context.config.proof_service;
         }
