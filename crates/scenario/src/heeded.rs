@@ -112,7 +112,7 @@ fn word(mode: EcnMode) -> &'static str {
     }
 }
 
-/// A control that starts the flow by itself paces it from the first packet on and has no threshold.
+/// A control that starts the flow by itself paces it from the first ACK on and has no threshold.
 fn starts_itself(flow: &FlowSpec) -> Result<(), Problem> {
     let (start, avoidance) = algorithms(flow)?;
     if start != StartConfig::BuiltIn || !avoidance.brings_start() {
@@ -121,7 +121,10 @@ fn starts_itself(flow: &FlowSpec) -> Result<(), Problem> {
     let name = avoidance.name();
     // How much of its gap a late packet gets back is heeded at any rate.
     let late = |pacing: Pacing| pacing.catch_up(Span::from_micros(1));
-    if flow.pacing != Pacing::Off && late(flow.pacing) == late(Pacing::Off) {
+    // So is the spacing of a first window, which leaves before there is a rate.
+    let first = matches!(flow.pacing, Pacing::Window { unpaced_packets, .. }
+        if unpaced_packets >= u64::from(flow.initial_window));
+    if first && late(flow.pacing) == late(Pacing::Off) {
         let message = format!("would have no influence, since {name} paces at its own rate; leave it out");
         return Err(Problem::at("pacing", message));
     }
@@ -218,6 +221,8 @@ mod tests {
                 refused(&format!("{algorithm}\ninitial_ssthresh = 30"), 6, &[&least, "flow[0].initial_ssthresh: 30"]);
                 taken(&format!("{algorithm}\npacing = \"off\""));
                 taken(&format!("{algorithm}\npacing = {{ catch_up_percent = 0 }}"));
+                taken(&format!("{algorithm}\npacing = \"on\"\ninitial_window = 40"));
+                taken(&format!("{algorithm}\npacing = {{ unpaced_packets = 0 }}"));
             }
             taken(&format!("algorithm = \"hystart+{name}\"\npacing = \"on\"\ninitial_ssthresh = 30"));
             taken(&format!("algorithm = \"bbr_start+{name}\"\npacing = \"on\"\ninitial_ssthresh = 30"));
