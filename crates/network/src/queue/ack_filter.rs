@@ -8,7 +8,8 @@ use crate::{Frame, PureAck};
 
 /// Constants of the ACK filter (Linux `sch_cake`, `cake_ack_filter`): an arriving pure ACK takes
 /// the place of earlier ones of its flow that it covers. ACKs that say more than a number (SACK
-/// blocks, other flags) are never dropped.
+/// blocks, other flags) are never dropped, nor those before an ACK with another ECN echo. (CAKE
+/// looks at the echo only where it drops a single ACK.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields, default))]
@@ -40,21 +41,30 @@ pub struct AckFilter<P> {
     keep: u32,
 }
 
-/// True if `later` says everything that `earlier` does.
+/// True if `later` says everything that `earlier`, with the same flags, does.
 fn covers(later: PureAck, earlier: PureAck) -> bool {
-    earlier.plain && later.flags == earlier.flags && later.ack.wrapping_sub(earlier.ack) as i32 >= 0
+    earlier.plain && later.ack.wrapping_sub(earlier.ack) as i32 >= 0
 }
 
 impl<P: Frame> AckFilter<P> {
     /// Places of the ACKs that a new one covers, from the tail on, but for the newest that stay.
+    /// None is before an ACK with other flags: that one would tell the sender what they told, and
+    /// its ECN echo is not theirs. (CAKE drops a single ACK only if the next packet is the new one
+    /// and their ECN flags match.)
     fn covered(&self, packet: &P, ack: PureAck) -> impl Iterator<Item = usize> {
         let stored = &self.fifo.fifo;
         let count = stored.packets() as usize;
-        let is_covered = move |place: &usize| {
-            let other = stored.at(*place).filter(|other| other.flow() == packet.flow());
-            other.and_then(Frame::pure_ack).is_some_and(|other| covers(ack, other))
+        let own_ack = move |place: usize| {
+            let other = stored.at(place).filter(|other| other.flow() == packet.flow())?;
+            other.pure_ack().map(|other| (place, other))
         };
-        (count.saturating_sub(REACH)..count).rev().filter(is_covered).skip(self.keep as usize)
+        (count.saturating_sub(REACH)..count)
+            .rev()
+            .filter_map(own_ack)
+            .take_while(move |(_, other)| other.flags == ack.flags)
+            .filter(move |(_, other)| covers(ack, *other))
+            .map(|(place, _)| place)
+            .skip(self.keep as usize)
     }
 
     /// True if there is room for an ACK once those that it covers are gone.
@@ -142,6 +152,22 @@ mod tests {
     fn acks_that_say_more_stay() {
         let packets = [ack(0, 1, 2, false), ack(0, 1, 0, true), ack(0, 9, 0, false)];
         assert_eq!(thinned(0, &packets), (vec![(0, 1), (0, 1), (0, 9)], 0));
+    }
+
+    #[test]
+    fn no_ack_with_other_flags_takes_over_what_a_dropped_one_acknowledged() {
+        // The first is covered by the third and has its flags, but what it says would be told by the
+        // second.
+        let packets = [ack(0, 1, 0, true), ack(0, 2, 0, false), ack(0, 3, 0, true), ack(0, 4, 0, true)];
+        assert_eq!(thinned(0, &packets), (vec![(0, 1), (0, 2), (0, 4)], 1));
+        // Whatever it is that has the other flags; another flow's ACKs count for nothing.
+        let packets = [ack(0, 1, 0, false), ack(0, 2, 1, true), ack(0, 3, 0, false)];
+        assert_eq!(thinned(0, &packets).1, 0);
+        let packets = [ack(0, 1, 0, false), ack(1, 2, 0, true), ack(0, 3, 0, false)];
+        assert_eq!(thinned(0, &packets), (vec![(1, 2), (0, 3)], 1));
+        // One that stays takes over those before it, too.
+        let packets = [ack(0, 1, 0, true), ack(0, 2, 0, false), ack(0, 3, 0, false), ack(0, 4, 0, false)];
+        assert_eq!(thinned(1, &packets), (vec![(0, 1), (0, 3), (0, 4)], 1));
     }
 
     #[test]
