@@ -246,16 +246,26 @@ impl<'a> Compiler<'a> {
             if flow.forward.is_empty() {
                 flow.forward = vec![0];
             }
+            // What is sent over the way back alone has the path the other way round.
+            let turned = path.reverse_capacity.is_some() && flow.forward == [1];
             if flow.reverse.is_empty() && path.reverse_capacity.is_some() {
-                flow.reverse = vec![1];
+                flow.reverse = vec![usize::from(!turned)];
             }
             let delay = self.links[0].delay;
             let Some(rest) = rtt.checked_sub(delay) else {
                 return Err(Problem::at("rtt", format!("is shorter than the delay of the bottleneck, {delay}")));
             };
             // Half of the way there lies before the bottleneck unless the bottleneck covers it.
-            flow.access.delay = (rtt / 2) - delay;
-            flow.return_delay = rest - flow.access.delay;
+            let before = (rtt / 2) - delay;
+            if turned {
+                // The bottleneck's own delay counts only if the ACKs cross it.
+                let missing = if flow.reverse.contains(&1) { delay } else { Span::ZERO };
+                flow.tail_delay = rest - before;
+                flow.return_delay = before + missing;
+            } else {
+                flow.access.delay = before;
+                flow.return_delay = rest - before;
+            }
             if let Some(rate) = path.access {
                 flow.access.rate = rate;
             }

@@ -61,10 +61,13 @@ pub struct FlowSpec {
     /// Base round-trip time, if it differs from the path's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt: Option<Span>,
-    /// Names of the links from sender to receiver; default: the path's bottleneck.
+    /// Names of the links from sender to receiver; default: the path's bottleneck. With
+    /// `["reverse"]` it is sent over the path's way back, whose delay it has; its ACKs then cross
+    /// the bottleneck unless `reverse` says otherwise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forward: Vec<String>,
-    /// Names of the links from receiver to sender; default: the path's way back.
+    /// Names of the links from receiver to sender; default: the path's way back (its bottleneck for
+    /// what is sent over the way back).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reverse: Vec<String>,
     /// Where there are ways in parallel: which one its connections take, 1 for the first. One
@@ -216,7 +219,8 @@ pub struct UdpSpec {
     /// Base round-trip time, if it differs from the path's; half of it counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt: Option<Span>,
-    /// Names of the links on its way; default: the path's bottleneck.
+    /// Names of the links on its way; default: the path's bottleneck. `["reverse"]` is the path's
+    /// way back, with its delay.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forward: Vec<String>,
     /// Which of several ways in parallel it takes, 1 for the first; default: drawn.

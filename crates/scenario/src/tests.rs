@@ -267,6 +267,39 @@ rtt = "30 ms"
 }
 
 #[test]
+fn what_is_sent_over_the_way_back_has_the_paths_delay_the_other_way_round() {
+    /// Milliseconds of the path's bottleneck, of all delays from sender to receiver, and of all
+    /// back, of the first flow.
+    fn delays(bottleneck: &str, flow: &str) -> (u64, u64, Vec<usize>) {
+        let path = format!("capacity = \"50 Mbit/s\"\nrtt = \"40 ms\"\nreverse_capacity = \"5 Mbit/s\"\n{bottleneck}");
+        let text = format!("duration = \"1 s\"\n[path]\n{path}\n{flow}");
+        let simulation = Scenario::parse("t", &text).unwrap().simulation(0).unwrap().simulation;
+        let flow = &simulation.flows[0];
+        let links = |links: &[usize]| links.iter().map(|link| simulation.links[*link].delay).sum::<Span>();
+        let there = flow.access.delay + links(&flow.forward) + flow.tail_delay;
+        let back = links(&flow.reverse) + flow.return_delay;
+        (there.as_nanos() / 1_000_000, back.as_nanos() / 1_000_000, flow.reverse.clone())
+    }
+    let back = "forward = [\"reverse\"]\n";
+    for (bottleneck, flow, expected) in [
+        ("", "[[flow]]\n".to_owned(), (20, 20, vec![1])),
+        ("", format!("[[flow]]\n{back}"), (20, 20, vec![0])),
+        ("", format!("[[flow]]\n{back}reverse = [\"bottleneck\"]"), (20, 20, vec![0])),
+        ("", format!("[[flow]]\n{back}reverse = [\"reverse\"]"), (20, 20, vec![1])),
+        ("", format!("[[flow]]\n{back}rtt = \"60 ms\""), (30, 30, vec![0])),
+        ("", format!("[[udp]]\nrate = \"1 Mbit/s\"\n{back}"), (20, 20, vec![0])),
+        ("", format!("[[udp]]\nrate = \"1 Mbit/s\"\n{back}rtt = \"60 ms\""), (30, 30, vec![0])),
+        // What a bottleneck that is longer than the half leaves for the way back.
+        ("delay = \"30 ms\"", "[[flow]]\n".to_owned(), (30, 10, vec![1])),
+        ("delay = \"30 ms\"", format!("[[flow]]\n{back}"), (10, 30, vec![0])),
+        ("delay = \"0 s\"", format!("[[flow]]\n{back}"), (20, 20, vec![0])),
+        ("delay = \"5 ms\"", format!("[[flow]]\n{back}reverse = [\"reverse\"]"), (20, 20, vec![1])),
+    ] {
+        assert_eq!(delays(bottleneck, &flow), expected, "{bottleneck} {flow}");
+    }
+}
+
+#[test]
 fn a_scenario_knows_whether_chance_plays_a_part() {
     assert!(Scenario::parse("t", GOOD).unwrap().is_random());
     assert!(!Scenario::parse("t", &with("poisson", "constant")).unwrap().is_random());
