@@ -44,6 +44,11 @@ fn ways(text: &str) -> Result<usize, String> {
     }
 }
 
+/// The path with these keys of `--with`.
+fn with(path: &PathSpec, parts: &[PathPart]) -> Result<PathSpec, Failure> {
+    path.with(parts).map_err(|error| Failure::Usage(format!("--with {error}")))
+}
+
 impl PathArgs {
     /// Lays what was said over a path: its profile first, single keys last.
     pub(crate) fn lay_over(&self, path: &mut PathSpec) -> Result<(), Failure> {
@@ -60,7 +65,9 @@ impl PathArgs {
             // It was half of the other RTT, or stood in the file for that one.
             path.delay = None;
         }
-        // After the RTT, over which the mean of a capacity may be taken.
+        // The mean of a capacity may be taken over round trips: those that count in the end.
+        let own_rtt: Vec<PathPart> = self.with.iter().filter(|part| part.name() == "rtt").cloned().collect();
+        path.rtt = with(path, &own_rtt)?.rtt;
         match (self.profile.is_some(), self.capacity) {
             (true, Some(capacity)) => *path = path.scaled_to(capacity),
             (false, Some(capacity)) => path.capacity = path.capacity.with_nominal(capacity),
@@ -75,7 +82,7 @@ impl PathArgs {
 
     /// Sets the keys of `--with`.
     pub(crate) fn set_keys(&self, path: &mut PathSpec) -> Result<(), Failure> {
-        *path = path.with(&self.with).map_err(|error| Failure::Usage(format!("--with {error}")))?;
+        *path = with(path, &self.with)?;
         Ok(())
     }
 
@@ -107,4 +114,41 @@ pub(crate) struct RacePathArgs {
     /// Threshold of marking queues, in time, packets or bytes [default: 1 ms]
     #[arg(long, value_name = "THRESHOLD", allow_hyphen_values = true, help_heading = "Path")]
     pub(crate) mark: Option<MarkThreshold>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_capacity_that_changes_is_scaled_by_the_round_trips_that_count() {
+        const STEPS: &str = "about = \"steps\"\n[path]\nrtt = \"20 ms\"\nreverse_capacity = \"8 Mbit/s\"\n\
+                             capacity = [{ at = \"0 s\", rate = \"5 Mbit/s\" }, { at = \"600 ms\", rate = \"50 Mbit/s\" }]";
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("steps.toml");
+        std::fs::write(&file, STEPS).unwrap();
+        let profile: Profile = file.to_str().unwrap().parse().unwrap();
+        let mean = |rtt: Option<&str>, with: &[&str]| {
+            let args = PathArgs {
+                profile: Some(profile.clone()),
+                capacity: Some(Rate::from_mbps(10)),
+                rtt: rtt.map(|rtt| rtt.parse().unwrap()),
+                buffer: None,
+                ways: None,
+                with: with.iter().map(|part| part.parse().unwrap()).collect(),
+            };
+            let mut path = profile.path.clone();
+            args.lay_over(&mut path).unwrap();
+            (path.rtt, path.mean_capacity().as_mbps_f64().round(), path.reverse_capacity)
+        };
+        assert_eq!(mean(None, &["rtt = \"100 ms\""]), mean(Some("100 ms"), &[]));
+        for (rtt, with) in [
+            (None, vec![]),
+            (Some("100 ms"), vec![]),
+            (None, vec!["rtt = \"100 ms\""]),
+            (Some("50 ms"), vec!["rtt = \"30 ms\"", "rtt = \"100 ms\""]),
+        ] {
+            assert_eq!(mean(rtt, &with).1, 10.0, "{rtt:?} {with:?}");
+        }
+    }
 }
