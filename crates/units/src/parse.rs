@@ -38,6 +38,8 @@ struct Kind {
     units: &'static [(&'static str, u64)],
     /// Offered when a bare number was given, with `{}` for the number.
     likely: &'static str,
+    /// Offered in its place from 1000 on.
+    likely_from_1000: &'static str,
     examples: &'static str,
 }
 
@@ -79,6 +81,7 @@ const RATE: Kind = Kind {
         ("Gib/s", 1 << 30),
     ],
     likely: "{} Mbit/s",
+    likely_from_1000: "{} Mbit/s",
     examples: "\"100 Mbit/s\", \"2.5 Gbit/s\" or \"800 kbit/s\"",
 };
 
@@ -96,6 +99,7 @@ const SPAN: Kind = Kind {
         ("h", 3_600_000_000_000),
     ],
     likely: "{} ms",
+    likely_from_1000: "{} ms",
     examples: "\"20 ms\", \"150 us\" or \"30 s\"",
 };
 
@@ -117,6 +121,7 @@ const BYTES: Kind = Kind {
         ("TiB", 1 << 40),
     ],
     likely: "{} kB",
+    likely_from_1000: "{} B",
     examples: "\"100 kB\", \"10 MB\" or \"1500 B\"",
 };
 
@@ -201,7 +206,8 @@ fn parse(kind: &Kind, text: &str) -> Result<u64, ParseUnitError> {
         if number.digits == 0 {
             return Ok(0);
         }
-        let likely = kind.likely.replace("{}", trimmed);
+        let large = number.digits >= 1000 * 10_u128.pow(number.decimals);
+        let likely = if large { kind.likely_from_1000 } else { kind.likely }.replace("{}", trimmed);
         return Err(wrong(format!("\"{trimmed}\" has no unit; did you mean \"{likely}\"?")));
     } else {
         let known: Vec<&str> = {
@@ -310,6 +316,12 @@ mod tests {
         assert!(message.contains("did you mean \"100 Mbit/s\"?"), "{message}");
         let message = "20".parse::<Span>().unwrap_err().to_string();
         assert!(message.contains("did you mean \"20 ms\"?"), "{message}");
+        for (bare, likely) in
+            [("32", "32 kB"), ("32.5", "32.5 kB"), ("999", "999 kB"), ("1000", "1000 B"), ("32000", "32000 B")]
+        {
+            let message = bare.parse::<Bytes>().unwrap_err().to_string();
+            assert!(message.contains(&format!("did you mean \"{likely}\"?")), "{message}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use clap::Args;
 
 use flowstart_frontier::{LoadKind, PathKind, Seeds, Shard};
 use flowstart_race::Contestant;
-use flowstart_scenario::{Buffer, PathPart};
+use flowstart_scenario::{Buffer, PathPart, Profile};
 use flowstart_units::{Rate, Span};
 
 use crate::args::{ContestantParser, PageArgs, threads};
@@ -73,7 +73,8 @@ pub(crate) struct FrontierArgs {
     pub(crate) half: Option<Seeds>,
     /// Profiles such as wifi or lte (`flowstart list` has all), separated by commas: their paths at
     /// the capacities and round trips of the rough grid
-    #[arg(long, value_name = "NAME", value_delimiter = ',', conflicts_with = "path", help_heading = "Grid")]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', conflicts_with = "path", value_parser = profile,
+          help_heading = "Grid")]
     pub(crate) profile: Vec<PathKind>,
     /// Profiles with the capacity, round-trip time and queue of their own, and nobody else unless
     /// --load says so: those of --profile, or all
@@ -124,7 +125,7 @@ pub(crate) struct FrontierArgs {
     pub(crate) merge: Vec<PathBuf>,
     /// Do nothing but say what it costs: packets and processor time by capacity and RTT (with
     /// --json by cell), and how long so many cores need
-    #[arg(long, conflicts_with = "out", help_heading = "Output")]
+    #[arg(long, conflicts_with_all = ["out", "resume", "merge", "shard", "pages"], help_heading = "Output")]
     pub(crate) plan: bool,
     #[command(flatten)]
     pub(crate) page: PageArgs,
@@ -134,4 +135,9 @@ pub(crate) struct FrontierArgs {
     /// Name every lost cell in the tables, not only the worst
     #[arg(long, help_heading = "Output")]
     pub(crate) all: bool,
+}
+
+/// The path of a profile; a wrong name is answered with those of profiles, not with all kinds.
+fn profile(text: &str) -> Result<PathKind, String> {
+    text.parse().map_err(|error| text.parse::<Profile>().err().unwrap_or(error))
 }

@@ -69,6 +69,22 @@ fn a_plan_says_what_every_cell_costs_and_simulates_nothing() {
     assert!(all > 1e11 && (sum / all - 1.0).abs() < 1e-9, "{sum} of {all}");
     let text = output(folder.path(), &["frontier", "--plan"]);
     assert!(text.contains("10 Gbit/s, 300 ms") && text.contains("256"), "{text}");
+    // It has no results to take in, to go on with, or to show.
+    for more in [&["--merge", "there"][..], &["--resume"], &["--shard", "1/2"], &["-o", "page.html"]] {
+        let said = refusal(folder.path(), &[&["frontier", "--plan"][..], more].concat());
+        assert!(said.contains("--plan") && said.contains("cannot be used with"), "{more:?}: {said}");
+    }
+}
+
+#[test]
+fn a_profile_that_is_none_is_answered_with_those_that_are() {
+    let folder = empty();
+    let said = refusal(folder.path(), &["frontier", "--profile", "wify"]);
+    assert!(said.contains("there are wifi, cable") && said.contains("files that end in .toml"), "{said}");
+    assert!(said.contains("did you mean \"wifi\"?") && !said.contains("back_traffic"), "{said}");
+    // A file's error is its own.
+    let said = refusal(folder.path(), &["frontier", "--profile", "no-such.toml"]);
+    assert!(said.contains("no-such.toml") && !said.contains("there are"), "{said}");
 }
 
 #[test]

@@ -113,10 +113,11 @@ const OPPORTUNITY: Bytes = Bytes::new(1500);
 /// opportunity does not let a later packet wait for the next one; the mean rate is the same.
 ///
 /// # Errors
-/// A line that is not a whole number, stamps that go back, or an empty trace; the message names the
-/// line.
+/// A line that is not a whole number, stamps that go back, an empty trace, or one that lasts no
+/// time; the message names the line.
 pub fn parse_mahimahi(text: &str) -> Result<RateSchedule, RateError> {
     let mut counts: Vec<(u64, u64)> = Vec::new();
+    let mut lasts = false;
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();
         if line.is_empty() {
@@ -125,6 +126,7 @@ pub fn parse_mahimahi(text: &str) -> Result<RateSchedule, RateError> {
         let Ok(stamp) = line.parse::<u64>() else {
             return wrong(format!("line {}: \"{line}\" is not a whole number of milliseconds", index + 1));
         };
+        lasts |= stamp > 0;
         // Stamp n is the end of the millisecond n-1 .. n; a stamp of 0 counts to the first
         // millisecond.
         let stamp = stamp.max(1);
@@ -139,6 +141,9 @@ pub fn parse_mahimahi(text: &str) -> Result<RateSchedule, RateError> {
     let Some((end, _)) = counts.last().copied() else {
         return wrong("the trace has no lines");
     };
+    if !lasts {
+        return wrong("the trace lasts no time; its last line is a time above 0 ms, after which it starts again");
+    }
     let millisecond = Span::from_millis(1);
     let mut steps = Vec::new();
     let mut push = |millis: u64, rate: Rate| {
@@ -193,6 +198,10 @@ mod tests {
     #[test]
     fn bad_traces_and_schedules_are_refused_with_the_line() {
         assert!(parse_mahimahi("").is_err());
+        for nothing in ["0", "0\n0\n\n"] {
+            assert!(parse_mahimahi(nothing).unwrap_err().to_string().contains("lasts no time"));
+        }
+        assert_eq!(parse_mahimahi("0\n1\n").unwrap().initial(), Rate::from_mbps(24));
         assert!(parse_mahimahi("3\nx\n").unwrap_err().to_string().starts_with("line 2"));
         assert!(parse_mahimahi("3\n2\n").unwrap_err().to_string().contains("go back"));
         assert!(RateSchedule::Constant(Rate::ZERO).validate().is_err());
@@ -204,7 +213,9 @@ mod tests {
             let mut lines = lines;
             lines.sort_unstable();
             let text: String = lines.iter().map(|n| format!("{n}\n")).collect();
-            proptest::prop_assert_eq!(parse_mahimahi(&text).unwrap().validate(), Ok(()));
+            let read = parse_mahimahi(&text);
+            proptest::prop_assert_eq!(read.is_ok(), lines.iter().any(|stamp| *stamp > 0));
+            proptest::prop_assert!(read.is_err() || read.unwrap().validate() == Ok(()));
         }
     }
 }

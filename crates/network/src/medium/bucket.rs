@@ -33,7 +33,7 @@ fn peak_burst() -> Bytes {
 }
 
 impl ShaperConfig {
-    const PEAK_BURST: Bytes = Bytes::new(1600);
+    pub(super) const PEAK_BURST: Bytes = Bytes::new(1600);
 
     /// A bucket of this depth, without a peak rate, on an unlimited line.
     #[must_use]

@@ -77,6 +77,10 @@ impl MediumConfig {
                 shaper.burst >= LARGEST_PACKET && shaper.peak_burst >= LARGEST_PACKET,
                 "shaper: a bucket has room for at least one packet, 1514 B; burst is usually some \"32 kB\"",
             )?;
+            unless(
+                shaper.peak.is_some() || shaper.peak_burst == ShaperConfig::PEAK_BURST,
+                "shaper: peak_burst is the bucket of the peak rate; give a peak, or leave it out",
+            )?;
             let faster = |other: Option<Rate>| other.is_none_or(|other| other >= rate.peak());
             unless(faster(shaper.peak) && faster(shaper.line), "shaper: peak and line must not be below the capacity")?;
         }
@@ -281,6 +285,8 @@ mod tests {
         let says = |medium: MediumConfig| link(medium).validate().unwrap_err().to_string();
         let shaper = |shaper| says(MediumConfig { shaper: Some(shaper), ..MediumConfig::default() });
         assert!(shaper(ShaperConfig::new(Bytes::new(100))).contains("medium: shaper: a bucket has room"));
+        let bucket = ShaperConfig { peak_burst: Bytes::new(3_000), ..ShaperConfig::new(Bytes::new(2_000)) };
+        assert!(shaper(bucket).contains("give a peak"));
         let slow = Some(Rate::from_mbps(1));
         assert!(shaper(ShaperConfig { peak: slow, ..ShaperConfig::new(Bytes::new(2_000)) }).contains("below the cap"));
         let wifi = WifiConfig { others: 90, ..WifiConfig::default() };
