@@ -94,7 +94,9 @@ pub struct PathSpec {
 pub struct MergedAcks {
     /// ACKs are held back for this long and merged into one.
     pub within: Span,
-    /// … but at most this many; default any number. With receive offload one ACK is for at most 64
+    /// … but at most this many; default any number. They are counted from the first that is due,
+    /// which with delayed ACKs is for two segments: an ACK is for up to one segment more. With
+    /// receive offload one ACK is for at most 64
     /// kB, 44 segments of 1448 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<u32>,

@@ -119,7 +119,8 @@ impl Slots {
 }
 
 /// A path over satellites that changes every so often: its delay jumps, and what is sent during an
-/// outage after that is lost. What was sent before arrives over the old path.
+/// outage after that is lost. What was sent before arrives over the old path. Each direction has
+/// handovers at moments, and to paths, of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
