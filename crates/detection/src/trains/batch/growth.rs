@@ -1,13 +1,9 @@
 //! A long train that goes on while it arrives.
 
-use core::ops::Range;
-
 use flowstart_units::{Span, Time};
 
-use super::plan::follow;
+use super::pace::{Pace, follow};
 use super::{Arrangement, Batch, Context};
-use crate::trains::config::TrainProbeConfig;
-use crate::trains::side::Side;
 
 /// Packets that leave two for each that arrives, as slow start's do, instead of waiting for the
 /// train's last one.
@@ -33,44 +29,6 @@ impl Growth {
     /// A train of `first` packets that could go on at the time `next`.
     pub(super) fn new(first: u32, next: Time) -> Self {
         Self { first, resumed: None, pauses: 0, part: 0, left: None, next }
-    }
-}
-
-/// The pace of a long train.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
-    /// So many of its first packets make a queue ...
-    pub(super) build: u32,
-    /// ... as they leave at these intervals, ...
-    pub(super) gap: Span,
-    /// ... and the others at these.
-    pub(super) steady: Span,
-}
-
-impl Pace {
-    /// True if lone packets leave behind this one: the last that makes the queue, and every few
-    /// behind it.
-    pub(super) fn has_lone(&self, config: &TrainProbeConfig, place: u32) -> bool {
-        (place + 1).checked_sub(self.build).is_some_and(|behind| behind.is_multiple_of(config.proof_lone))
-    }
-
-    /// Plans packets of these places from the time `at` on, with lone packets. Returns when the
-    /// next one would leave.
-    pub(super) fn plan(
-        &self,
-        [trains, lone]: [&mut Side; 2],
-        config: &TrainProbeConfig,
-        mut at: Time,
-        places: Range<u32>,
-    ) -> Time {
-        for place in places {
-            trains.plan.push_back((at, 1));
-            if self.has_lone(config, place) {
-                lone.plan.push_back((at, config.lone));
-            }
-            at += if place + 1 < self.build { self.gap } else { self.steady };
-        }
-        at
     }
 }
 
@@ -149,6 +107,7 @@ impl Batch {
 #[cfg(test)]
 mod tests {
     use alloc::vec::Vec;
+    use core::ops::Range;
 
     use super::*;
     use crate::TrainProbeConfig;

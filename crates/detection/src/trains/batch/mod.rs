@@ -2,6 +2,7 @@
 
 mod compare;
 mod growth;
+mod pace;
 mod plan;
 mod policed;
 

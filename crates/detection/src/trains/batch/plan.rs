@@ -2,34 +2,15 @@
 
 use flowstart_units::{Span, Time};
 
-use super::growth::{Growth, Pace};
+use super::growth::Growth;
+use super::pace::{Pace, follow};
 use super::{Arrangement, Arrivals, Batch, Context, Dispersion};
-use crate::trains::config::TrainProbeConfig;
-use crate::trains::side::Side;
 
 /// Trains that are compared follow each other sooner by this factor: how long they take is known.
 const TOGETHER_APART: f64 = 0.75;
 
 /// Packets of both connections leave in this order.
 const NEXT: Span = Span::from_nanos(1);
-
-/// Plans what follows the trains that are planned, from the time `at` on; the first one `later` by
-/// as much as they are apart. Returns the number of the first packet of connection 1 that only
-/// follows.
-pub(super) fn follow(
-    [trains, lone]: [&mut Side; 2],
-    config: &TrainProbeConfig,
-    at: Time,
-    apart: Span,
-    patience: Span,
-    later: bool,
-) -> u64 {
-    let nth = (0..config.followers).map(|nth| nth + u32::from(later));
-    trains.plan.extend(nth.map(|nth| (at + apart * u64::from(nth), 1)));
-    let ends = lone.sent + lone.plan.iter().map(|(_, count)| u64::from(*count)).sum::<u64>();
-    lone.plan.push_back((at + patience, config.lone));
-    ends
-}
 
 impl Batch {
     /// Another batch, instead of all that was planned.
