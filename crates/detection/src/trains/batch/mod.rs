@@ -297,6 +297,7 @@ impl Batch {
             if !all_known {
                 break;
             }
+            context.lone_left = Some((first.sent, 1 + u32::from(twin.is_some())));
             self.note_lone(context, &[Some(first), twin]);
             context.sides[1].flying.drain(..1 + usize::from(twin.is_some()));
         }
@@ -326,8 +327,12 @@ impl Batch {
         if !(together && scale.is_queue(delay, &context.config)) {
             return;
         }
+        // Others may have left just before, if all were held up, and then it waits behind those.
+        let behind_others = context.lone_left.is_some_and(|(left, count)| {
+            left <= first.sent && first.sent.since(left) < scale.service * u64::from(count)
+        });
         // The ACK may be that of a later one, which tells nothing of this one's delay.
-        if first.newest.max(twin.map_or(Span::ZERO, |twin| twin.newest)) > scale.service {
+        if behind_others || first.newest.max(twin.map_or(Span::ZERO, |twin| twin.newest)) > scale.service {
             return;
         }
         // How long a receiver holds ACKs back that come for so many is not known yet.
