@@ -62,8 +62,8 @@ pub(super) struct Context {
     pub(super) fell: bool,
     /// ACKs of lone packets were held back by the receiver, it seems.
     pub(super) held: bool,
-    /// When the last lone packets left whose fate is known, and how many at once.
-    pub(super) lone_left: Option<(Time, u32)>,
+    /// When the last lone packets left whose fate is known.
+    pub(super) lone_left: Option<Time>,
 }
 
 impl Context {

@@ -25,6 +25,9 @@ pub(in crate::trains) const FLANKS: u32 = 2;
 /// A train was slowed down if it takes so many times as long to arrive as it took to leave.
 const SLOWED: f64 = 1.25;
 
+/// Packets left at once if there is no more than this part of a packet's time between them.
+const AT_ONCE: u64 = 10;
+
 /// A batch of trains: where it is, and what was seen of it.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::trains) struct Batch {
@@ -297,7 +300,7 @@ impl Batch {
             if !all_known {
                 break;
             }
-            context.lone_left = Some((first.sent, 1 + u32::from(twin.is_some())));
+            context.lone_left = Some(first.sent);
             self.note_lone(context, &[Some(first), twin]);
             context.sides[1].flying.drain(..1 + usize::from(twin.is_some()));
         }
@@ -327,10 +330,10 @@ impl Batch {
         if !(together && scale.is_queue(delay, &context.config)) {
             return;
         }
-        // Others may have left just before, if all were held up, and then it waits behind those.
-        let behind_others = context.lone_left.is_some_and(|(left, count)| {
-            left <= first.sent && first.sent.since(left) < scale.service * u64::from(count)
-        });
+        // Others may have left at once with it, if all were held up, and then it waits behind those.
+        let behind_others = context
+            .lone_left
+            .is_some_and(|left| left <= first.sent && { first.sent.since(left) * AT_ONCE < scale.service });
         // The ACK may be that of a later one, which tells nothing of this one's delay.
         if behind_others || first.newest.max(twin.map_or(Span::ZERO, |twin| twin.newest)) > scale.service {
             return;
