@@ -71,7 +71,8 @@ impl Contestant {
             kernel: None,
             flow_start: Some(self.start.clone()),
             avoidance: Some(self.avoidance.clone()),
-            // A control that starts by itself paces at its own rate, and a file may not say otherwise.
+            // A control that starts by itself paces at its own rate, and a file may not say
+            // otherwise.
             pacing: if self.paces_itself() { Pacing::Off } else { self.pacing },
             ecn: Some(self.ecn),
             sender: self.sender(),

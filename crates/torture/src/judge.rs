@@ -134,8 +134,8 @@ fn judged(table: &Table, limits: Limits) -> Result<Judgement, Stopped> {
     let config = compiled(&scenario, 0);
     let (whole, more) = at_once(&config, limits)?;
     packets += more;
-    // What users ask for depends on how long they have, and what a load is of a capacity that changes
-    // on its mean until the end.
+    // What users ask for depends on how long they have, and what a load is of a capacity that
+    // changes on its mean until the end.
     let depends = !scenario.web.is_empty() || scenario.arrivals.iter().any(|arrivals| arrivals.load.is_some());
     if !depends {
         assert_eq!(whole, sliced, "in slices and at once are not the same");

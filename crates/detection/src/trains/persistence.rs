@@ -76,9 +76,9 @@ impl Persistence {
         (self.service, self.packets, self.falls) = (Some(service), 0, self.falls + 1);
     }
 
-    /// A packet of this train, which left at the time `left`, arrived; `losses` if others of it were
-    /// lost. True if the rate turns out to be lower than before by more than the factor `fall`:
-    /// packets left faster by that, too, or they would not tell.
+    /// A packet of this train, which left at the time `left`, arrived; `losses` if others of it
+    /// were lost. True if the rate turns out to be lower than before by more than the factor
+    /// `fall`: packets left faster by that, too, or they would not tell.
     pub(super) fn add(&mut self, now: Time, left: Time, train: u64, losses: bool, fall: f64) -> bool {
         self.count();
         let begin = Group { train, first: now, left, count: 1 };

@@ -25,8 +25,8 @@ pub struct WifiConfig {
     /// … or once it takes so long on the air; default 4 ms (the standard's most is 5.484 ms,
     /// access points often stay below).
     pub airtime: Span,
-    /// Frames sent or waiting for one before them, at most; default 256. At least `frames`. One that
-    /// is small for its errors and others makes the link carry less than its capacity: with 64
+    /// Frames sent or waiting for one before them, at most; default 256. At least `frames`. One
+    /// that is small for its errors and others makes the link carry less than its capacity: with 64
     /// `frames`, 0.1 `errors` and one other, 80 of 100 Mbit/s with 64 of them; 1024 are enough for
     /// 0.5 and five others, where 256 carry 95.
     pub window: u32,

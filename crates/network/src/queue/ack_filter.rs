@@ -156,8 +156,8 @@ mod tests {
 
     #[test]
     fn no_ack_with_other_flags_takes_over_what_a_dropped_one_acknowledged() {
-        // The first is covered by the third and has its flags, but what it says would be told by the
-        // second.
+        // The first is covered by the third and has its flags, but what it says would be told by
+        // the second.
         let packets = [ack(0, 1, 0, true), ack(0, 2, 0, false), ack(0, 3, 0, true), ack(0, 4, 0, true)];
         assert_eq!(thinned(0, &packets), (vec![(0, 1), (0, 2), (0, 4)], 1));
         // Whatever it is that has the other flags; another flow's ACKs count for nothing.

@@ -168,8 +168,8 @@ mod tests {
         assert_eq!((batch.length, batch.growth.resumed), (22, Some(22)));
         arrive(&mut context, &mut batch, 1..5, at(11_050));
         assert_eq!((batch.length, batch.ends), (20 + 2 * 5, 31));
-        // It makes a queue again, as the first one is gone: the rate times 2.2 up to the eighth, but
-        // no more than two for an ACK.
+        // It makes a queue again, as the first one is gone: the rate times 2.2 up to the eighth,
+        // but no more than two for an ACK.
         let [trains, lone] = &context.sides;
         let planned: Vec<_> = trains.plan.iter().map(|(due, _)| due.since(at(11_000)).as_nanos()).collect();
         assert_eq!(trains.sent + trains.plan.len() as u64, 32, "two follow again");

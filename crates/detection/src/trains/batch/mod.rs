@@ -330,7 +330,8 @@ impl Batch {
         if !(together && scale.is_queue(delay, &context.config)) {
             return;
         }
-        // Others may have left at once with it, if all were held up, and then it waits behind those.
+        // Others may have left at once with it, if all were held up, and then it waits behind
+        // those.
         let behind_others = context
             .lone_left
             .is_some_and(|left| left <= first.sent && { first.sent.since(left) * AT_ONCE < scale.service });
