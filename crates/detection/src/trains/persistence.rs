@@ -5,13 +5,6 @@
 
 use flowstart_units::{Span, Time};
 
-/// Packets of a train whose arrivals are taken together: the turn of another flow is no fall.
-const GROUP: u32 = 8;
-
-/// The same behind a loss: Linux's receivers hold ACKs back for up to 1.5 ms there (SACK
-/// compression), twelve packets at 100 Mbit/s, which is no fall.
-const GROUP_BEHIND_LOSS: u32 = 32;
-
 /// Packets of a train in a row.
 #[derive(Clone, Copy, Debug)]
 struct Group {
@@ -76,10 +69,10 @@ impl Persistence {
         (self.service, self.packets, self.falls) = (Some(service), 0, self.falls + 1);
     }
 
-    /// A packet of this train, which left at the time `left`, arrived; `losses` if others of it
-    /// were lost. True if the rate turns out to be lower than before by more than the factor
-    /// `fall`: packets left faster by that, too, or they would not tell.
-    pub(super) fn add(&mut self, now: Time, left: Time, train: u64, losses: bool, fall: f64) -> bool {
+    /// A packet of this train, which left at the time `left`, arrived. True if the last `group`
+    /// packets of it, at least 2, turn out to be slower than before by more than the factor `fall`:
+    /// they left faster by that, too, or they would not tell.
+    pub(super) fn add(&mut self, now: Time, left: Time, train: u64, group: u32, fall: f64) -> bool {
         self.count();
         let begin = Group { train, first: now, left, count: 1 };
         let Some(Group { first, left: since, count, .. }) = self.group.filter(|group| group.train == train) else {
@@ -88,7 +81,7 @@ impl Persistence {
         };
         let count = count + 1;
         self.group = Some(Group { train, first, left: since, count });
-        if count < if losses { GROUP_BEHIND_LOSS } else { GROUP } {
+        if count < group {
             return false;
         }
         // The last one is the first of the next group.
@@ -117,10 +110,8 @@ mod tests {
     /// Packets of one train that arrive at these times; after which of them the rate fell.
     fn falls(times: impl Iterator<Item = u64>) -> (Vec<usize>, Persistence) {
         let mut persistence = Persistence::default();
-        let falls = times
-            .enumerate()
-            .filter(|(_, time)| persistence.add(at(*time), at(0), 0, false, 1.5))
-            .map(|(index, _)| index);
+        let falls =
+            times.enumerate().filter(|(_, time)| persistence.add(at(*time), at(0), 0, 8, 1.5)).map(|(index, _)| index);
         let falls = falls.collect();
         (falls, persistence)
     }
@@ -150,13 +141,13 @@ mod tests {
         for (lone, micros) in [(4, 1320), (5, 1440)] {
             let mut persistence = Persistence::default();
             persistence.begin_batch(Span::from_micros(120));
-            assert!((0..7).all(|index| !persistence.add(at(index * 120), at(0), 0, false, 1.5)));
+            assert!((0..7).all(|index| !persistence.add(at(index * 120), at(0), 0, 8, 1.5)));
             (0..lone).for_each(|_| persistence.lone_arrives());
-            assert!(!persistence.add(at(micros), at(0), 0, false, 1.5), "{lone}");
+            assert!(!persistence.add(at(micros), at(0), 0, 8, 1.5), "{lone}");
             assert_eq!(persistence.service(), Some(Span::from_micros(120)));
             // They are of no other group.
-            assert!((1..7).all(|index| !persistence.add(at(micros + index * 120), at(0), 0, false, 1.5)));
-            assert!(persistence.add(at(micros + 1320), at(0), 0, false, 1.5));
+            assert!((1..7).all(|index| !persistence.add(at(micros + index * 120), at(0), 0, 8, 1.5)));
+            assert!(persistence.add(at(micros + 1320), at(0), 0, 8, 1.5));
             assert_eq!(persistence.service(), Some(Span::from_nanos(188_571)));
         }
     }
@@ -167,7 +158,7 @@ mod tests {
         for train in 0..3 {
             persistence.begin_batch(Span::from_micros(100));
             let gap = 100 - train * 20;
-            assert!((0..20).all(|index| !persistence.add(at(train * 100_000 + index * gap), at(0), train, false, 1.5)));
+            assert!((0..20).all(|index| !persistence.add(at(train * 100_000 + index * gap), at(0), train, 8, 1.5)));
         }
         assert_eq!((persistence.service(), persistence.packets()), (Some(Span::from_micros(100)), 20));
     }
@@ -178,7 +169,7 @@ mod tests {
         let fell = |left_apart: u64| {
             let mut persistence = Persistence::default();
             persistence.begin_batch(Span::from_micros(50));
-            (0..8).any(|nth| persistence.add(at(10_000 + nth * 150), at(nth * left_apart), 0, false, 1.5))
+            (0..8).any(|nth| persistence.add(at(10_000 + nth * 150), at(nth * left_apart), 0, 8, 1.5))
         };
         // 150 us apart instead of 50.
         assert!(fell(47) && fell(99));
@@ -189,15 +180,15 @@ mod tests {
     /// twelve packets, 1.5 ms later, and the rate seemed to fall.
     #[test]
     fn acks_that_a_receiver_holds_back_behind_a_loss_are_no_fall() {
-        let fell = |losses: bool, micros: u64| {
+        let fell = |group: u32, micros: u64| {
             let mut persistence = Persistence::default();
             persistence.begin_batch(Span::from_micros(120));
             // Twelve arrive together with the last of them, and the others as they are sent.
             let arrives = |nth: u64| if (1..12).contains(&nth) { 1_500 } else { nth * micros };
-            (0..40).any(|nth| persistence.add(at(10_000 + arrives(nth)), at(0), 0, losses, 1.5))
+            (0..40).any(|nth| persistence.add(at(10_000 + arrives(nth)), at(0), 0, group, 1.5))
         };
-        assert!(fell(false, 120) && !fell(true, 120));
+        assert!(fell(8, 120) && !fell(32, 120));
         // A rate that is lower by more shows in more packets, too.
-        assert!(fell(true, 200));
+        assert!(fell(32, 200));
     }
 }

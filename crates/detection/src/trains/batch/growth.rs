@@ -154,7 +154,7 @@ mod tests {
             batch.arrivals.add(now, place);
             let left = left(context, place);
             let (train, _) = batch.train_of(context, place as u32, left);
-            context.persistence.add(now, left, train, false, 1.5);
+            context.persistence.add(now, left, train, 8, 1.5);
             batch.grow(context, now);
         }
     }

@@ -25,9 +25,6 @@ pub(in crate::trains) const FLANKS: u32 = 2;
 /// A train was slowed down if it takes so many times as long to arrive as it took to leave.
 const SLOWED: f64 = 1.25;
 
-/// Packets left at once if there is no more than this part of a packet's time between them.
-const AT_ONCE: u64 = 10;
-
 /// A batch of trains: where it is, and what was seen of it.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::trains) struct Batch {
@@ -270,7 +267,9 @@ impl Batch {
                 return false;
             }
             let fast = context.persistence.service().or(context.service).unwrap_or(Span::ZERO);
-            let fell = context.persistence.add(acked.now, left, train, self.losses, context.config.fall);
+            let config = &context.config;
+            let group = if self.losses { config.fall_packets_behind_loss } else { config.fall_packets };
+            let fell = context.persistence.add(acked.now, left, train, group, config.fall);
             // Slower ones are taken as they are: others come and go.
             return fell && fast < context.config.proof_service;
         }
@@ -332,9 +331,8 @@ impl Batch {
         }
         // Others may have left at once with it, if all were held up, and then it waits behind
         // those.
-        let behind_others = context
-            .lone_left
-            .is_some_and(|left| left <= first.sent && { first.sent.since(left) * AT_ONCE < scale.service });
+        let at_once = scale.service.mul_f64(context.config.at_once);
+        let behind_others = context.lone_left.is_some_and(|left| first.sent.since(left) < at_once);
         // The ACK may be that of a later one, which tells nothing of this one's delay.
         if behind_others || first.newest.max(twin.map_or(Span::ZERO, |twin| twin.newest)) > scale.service {
             return;

@@ -168,3 +168,22 @@ fn lone_packets_that_left_at_once_with_others_tell_nothing() {
         assert_eq!(context.evidence.error_if_isolated() > 0.5, tells, "{micros}");
     }
 }
+
+#[test]
+fn of_lone_packets_that_left_at_once_the_first_ones_tell() {
+    let (mut context, mut batch) = train();
+    let packet = |number, rtt| Flying {
+        number,
+        sent: at(7),
+        neighbour: 7,
+        rtt: Some(Span::from_millis(rtt)),
+        lost: false,
+        arrived: Some(at(7 + rtt)),
+        newest: Span::ZERO,
+    };
+    context.sides[0].flying[7] = packet(7, 20);
+    context.sides[1].flying.extend([packet(0, 11), packet(1, 12), packet(2, 21), packet(3, 22)]);
+    batch.weigh(&mut context);
+    // A tenth of the neighbour's delay of ten milliseconds.
+    assert_eq!((context.sides[1].flying.len(), context.evidence.mean_ratio()), (0, 0.1));
+}

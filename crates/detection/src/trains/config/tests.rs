@@ -36,6 +36,8 @@ fn the_bounds_of_whole_numbers_are_as_documented() {
     bounds!(spread_apart, [1, 100], [0, 101]);
     bounds!(lone, [1, 2], [0, 3]);
     bounds!(followers, [1, 100], [0, 101]);
+    bounds!(fall_packets, [2, 32], [1, 1001]);
+    bounds!(fall_packets_behind_loss, [8, 1000], [7, 1001]);
     bounds!(least_gaps, [1, u32::MAX], [0]);
     bounds!(most_space, [1, 1000], [0, 1001]);
     bounds!(watch.service_packets, [2, 100_000], [1, 100_001]);
@@ -56,6 +58,7 @@ fn the_bounds_of_shares_and_factors_are_as_documented() {
     bounds!(isolated_error, [1e-9, 0.49], [0.0, 0.5, nan]);
     bounds!(shared_error, [1e-9, 0.49], [0.0, 0.5, nan]);
     bounds!(burst_jitter, [0.0, 1.0], [-0.1, 1.1, nan]);
+    bounds!(at_once, [0.0, 1.0], [-0.1, 1.1, nan]);
     bounds!(policed, [0.0, 1.0], [-0.1, 1.1, nan]);
     bounds!(full_loss, [0.0, 1.0], [-0.1, 1.1, nan]);
     bounds!(follow_rtts, [0.01, 10.0], [0.0, 10.1, nan]);
