@@ -6,7 +6,7 @@ use std::sync::Once;
 
 use flowstart_parallel::Cancel;
 use flowstart_results::{Provenance, run_scenario, to_json};
-use flowstart_scenario::Scenario;
+use flowstart_scenario::{RateSpec, Scenario};
 use flowstart_simulator::{Outcome, Simulation, SimulationConfig};
 use flowstart_units::{Span, Time};
 use toml::Table;
@@ -136,7 +136,9 @@ fn judged(table: &Table, limits: Limits) -> Result<Judgement, Stopped> {
     packets += more;
     // What users ask for depends on how long they have, and what a load is of a capacity that
     // changes on its mean until the end.
-    let depends = !scenario.web.is_empty() || scenario.arrivals.iter().any(|arrivals| arrivals.load.is_some());
+    let changes = scenario.path.as_ref().is_some_and(|path| !matches!(path.capacity, RateSpec::Constant(_)));
+    let loads = scenario.arrivals.iter().any(|arrivals| arrivals.load.is_some());
+    let depends = !scenario.web.is_empty() || changes && loads;
     if !depends {
         assert_eq!(whole, sliced, "in slices and at once are not the same");
     }
