@@ -19,11 +19,12 @@ use flowstart_scenario::Scenario;
 use flowstart_simulator::Stop;
 use flowstart_units::{Bytes, Rate, Span, Time};
 
+use super::controls::QUICK_START;
 use super::layout::Layout;
 use super::perform::{LEAD, prepare_hosts};
 use super::plan::Plan;
 use super::programs::{start, wait_until_ready};
-use super::quick_start::carry;
+use super::quick_start::{carry, is_used};
 use super::{Error, Transport};
 
 /// A stack that is a program.
@@ -162,7 +163,9 @@ pub(super) fn command(
     plan.flows.remove(flow);
     let pair = layout.ways[flow].0 / 2;
     let world = World::start(layout.config.clone())?;
-    let _carried = carry(&world)?;
+    let is_named = program.command.contains(QUICK_START);
+    let is_used = is_named || is_used(&plan.flows, &plan.sessions);
+    let _carried = carry(&world, is_used, &|_| ())?;
     prepare_hosts(&compiled, &layout, &world)?;
     let hosts: Vec<(&Host, &Host)> = world.hosts().chunks_exact(2).map(|pair| (&pair[0], &pair[1])).collect();
     // Before flows of the kernel listen on the same host.

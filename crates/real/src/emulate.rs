@@ -59,7 +59,7 @@ pub fn emulate(
         }
     };
     let world = World::start_with(layout.config.clone(), sink)?;
-    let _carried = carry(&world)?;
+    let _carried = carry(&world, false, say)?;
     let over = AtomicBool::new(false);
     let (ended, mut states) = std::thread::scope(|scope| {
         let watching = scope.spawn(|| watch(&world, sample, &over, say));

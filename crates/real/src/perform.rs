@@ -17,7 +17,7 @@ use super::captures::Captures;
 use super::controls::has_hystart;
 use super::layout::{Layout, flows, wants_ecn};
 use super::plan::Plan;
-use super::quick_start::carry;
+use super::quick_start::{carry, is_used};
 use super::seen::Ran;
 use super::{Error, Transport};
 
@@ -94,7 +94,7 @@ pub(super) fn perform(
         }
     };
     let world = World::start_with(layout.config.clone(), sink)?;
-    let _carried = carry(&world)?;
+    let _carried = carry(&world, is_used(&plan.flows, &plan.sessions), &|_| ())?;
     prepare_hosts(compiled, &layout, &world)?;
     let sample = scenario.output.sample;
     let config = RunConfig {

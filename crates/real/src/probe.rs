@@ -15,7 +15,7 @@ use super::layout::Layout;
 use super::passing::Passing;
 use super::perform::{LEAD, prepare_hosts};
 use super::plan::Plan;
-use super::quick_start::carry;
+use super::quick_start::{carry, is_used};
 use super::stamps::StampCheck;
 use super::{Error, Transport};
 
@@ -76,7 +76,7 @@ pub(super) fn probe(
         }
     };
     let world = World::start_with(layout.config.clone(), sink)?;
-    let _carried = carry(&world)?;
+    let _carried = carry(&world, is_used(&plan.flows, &plan.sessions), &|_| ())?;
     prepare_hosts(&compiled, &layout, &world)?;
     let (seed, run, sample) = (compiled.simulation.seed, compiled.simulation.run, Span::ZERO);
     let config = RunConfig { until, stop_when_complete: false, sample, seed, run, stamped: Some(flow) };

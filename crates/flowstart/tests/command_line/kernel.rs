@@ -17,48 +17,85 @@ fn what_cannot_be_loaded_into_the_kernel_is_refused_with_status_2() {
     assert!(said.contains(expected), "{said}");
 }
 
+/// Something that root loaded, as a user sees it who is not root.
+#[cfg(feature = "kernel")]
+struct Hidden {
+    folder: tempfile::TempDir,
+    name: &'static str,
+    _holder: std::process::Child,
+}
+
+#[cfg(feature = "kernel")]
+impl Hidden {
+    /// With the algorithm `name` loaded; `None`, having said why, if that is not possible here.
+    fn load(name: &'static str) -> Option<Self> {
+        // One test at a time uses the kernel's names; the lock ends with this program's input.
+        let lock = std::env::temp_dir().join("flowstart-kernel-tests.lock");
+        let pipe = std::process::Stdio::piped;
+        let holder = std::process::Command::new("flock").arg(lock).arg("cat").stdin(pipe()).stdout(pipe()).spawn();
+        let Ok(mut holder) = holder else {
+            let _ = writeln!(std::io::stderr(), "skipped: the command flock is missing (apt-get install util-linux)");
+            return None;
+        };
+        std::io::Write::write_all(holder.stdin.as_mut().unwrap(), b"?").unwrap();
+        std::io::Read::read_exact(holder.stdout.as_mut().unwrap(), &mut [0]).unwrap();
+        let public = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        let folder = tempfile::Builder::new().permissions(public).tempdir().unwrap();
+        let loaded = flowstart(folder.path()).args(["kernel", "load", name]).output().unwrap();
+        if !loaded.status.success() {
+            let _ = writeln!(std::io::stderr(), "skipped: {}", String::from_utf8_lossy(&loaded.stderr));
+            return None;
+        }
+        // A copy of the program that others may run.
+        std::fs::copy(assert_cmd::cargo::cargo_bin("flowstart"), folder.path().join("flowstart")).unwrap();
+        Some(Self { folder, name, _holder: holder })
+    }
+
+    /// What the program does for a user who is not root; `None`, having said so, if none can be.
+    fn nobody(&self, arguments: &[&str]) -> Option<std::process::Output> {
+        let id = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+        let mut command = std::process::Command::new("setpriv");
+        command.args(id).arg(self.folder.path().join("flowstart")).args(arguments).current_dir("/");
+        let output = command.stdin(std::process::Stdio::null()).output().ok();
+        if output.is_none() {
+            let _ = writeln!(std::io::stderr(), "skipped: the command setpriv is missing (apt-get install util-linux)");
+        }
+        output
+    }
+}
+
+#[cfg(feature = "kernel")]
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        let _ = flowstart(self.folder.path()).args(["kernel", "unload", self.name]).output();
+    }
+}
+
+/// It was refused, although nothing of it was asked for.
+#[test]
+#[cfg(feature = "kernel")]
+fn quick_start_that_a_user_may_not_use_does_not_keep_worlds_from_that_user() {
+    let Some(hidden) = Hidden::load("quick_start") else { return };
+    let arguments = ["emulate", "--fidelity", "10s", "--", "sh", "-c", "echo $FLOWSTART_SERVER"];
+    let Some(output) = hidden.nobody(&arguments) else { return };
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.code() == Some(3) && said.contains("user namespace") && !said.contains("fs_quick_start") {
+        let _ = writeln!(std::io::stderr(), "skipped: {said}");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "10.77.0.2\n");
+    assert!(said.contains("packets carry nothing of Quick-Start: the kernel has fs_quick_start, but"), "{said}");
+}
+
 #[test]
 #[cfg(feature = "kernel")]
 fn what_a_user_may_not_see_in_the_kernel_is_not_said_to_be_absent() {
-    let folder = empty();
-    // One test at a time uses the kernel's names; the lock ends with this program's input.
-    let lock = std::env::temp_dir().join("flowstart-kernel-tests.lock");
-    let pipe = std::process::Stdio::piped;
-    let holder = std::process::Command::new("flock").arg(lock).arg("cat").stdin(pipe()).stdout(pipe()).spawn();
-    let Ok(mut holder) = holder else {
-        let _ = writeln!(std::io::stderr(), "skipped: the command flock is missing (apt-get install util-linux)");
-        return;
-    };
-    std::io::Write::write_all(holder.stdin.as_mut().unwrap(), b"?").unwrap();
-    std::io::Read::read_exact(holder.stdout.as_mut().unwrap(), &mut [0]).unwrap();
-    let loaded = flowstart(folder.path()).args(["kernel", "load", "scalable"]).output().unwrap();
-    if !loaded.status.success() {
-        let _ = writeln!(std::io::stderr(), "skipped: {}", String::from_utf8_lossy(&loaded.stderr));
-        return;
-    }
-    /// Takes it away however the test ends.
-    struct Away(std::path::PathBuf);
-    impl Drop for Away {
-        fn drop(&mut self) {
-            let _ = flowstart(&self.0).args(["kernel", "unload", "fs_scalable"]).output();
-        }
-    }
-    let _away = Away(folder.path().to_owned());
-    // Somebody who is not root, with a copy of the program that may be run.
-    let program = std::env::temp_dir().join(format!("flowstart-{}", std::process::id()));
-    std::fs::copy(assert_cmd::cargo::cargo_bin("flowstart"), &program).unwrap();
-    let nobody = |arguments: &[&str]| {
-        let id = ["--reuid=65534", "--regid=65534", "--clear-groups"];
-        std::process::Command::new("setpriv").args(id).arg(&program).args(arguments).current_dir("/").output()
-    };
+    let Some(hidden) = Hidden::load("scalable") else { return };
     let outputs = [&["list"][..], &["list", "--json"], &["unload", "scalable"], &["unload"]]
-        .map(|arguments| nobody(&[&["kernel"], arguments].concat()));
-    let _ = std::fs::remove_file(&program);
+        .map(|arguments| hidden.nobody(&[&["kernel"], arguments].concat()));
     for output in outputs {
-        let Ok(output) = output else {
-            let _ = writeln!(std::io::stderr(), "skipped: the command setpriv is missing (apt-get install util-linux)");
-            return;
-        };
+        let Some(output) = output else { return };
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         let shown = String::from_utf8_lossy(&output.stdout).into_owned();
         assert_eq!(output.status.code(), Some(3), "{said}\n{shown}");
