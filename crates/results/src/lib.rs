@@ -27,6 +27,7 @@ mod column;
 mod docs;
 mod document;
 mod fill;
+mod gzip;
 mod packets;
 mod samples;
 mod schema;

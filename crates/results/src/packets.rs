@@ -1,5 +1,6 @@
 //! The table `packets`, made from a recording.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use flowstart_measure::{Fate, PacketRecord, Packets};
@@ -9,6 +10,7 @@ use flowstart_units::{Span, Time};
 use super::column::Value;
 use super::schema::PACKETS;
 use super::table::{MadeRows, Table};
+use super::text;
 
 fn micros(span: Span) -> f64 {
     span.as_nanos() as f64 / 1e3
@@ -40,6 +42,67 @@ impl MadeRows for OfRun {
             take(&cells(self.run, row, &self.links));
         }
     }
+
+    fn write_csv(&self, rows: Range<usize>, out: &mut Vec<u8>) {
+        let rows = &self.rows[rows];
+        out.reserve(rows.len() * ROW);
+        for row in rows {
+            match row.fate {
+                Fate::Received { at, read } => {
+                    write_begin(self.run, row, out);
+                    write_received(row, at, read, out);
+                }
+                // A link's name may need quotes.
+                Fate::Dropped { .. } | Fate::InFlight => {
+                    let cells = cells(self.run, row, &self.links);
+                    // Writing into memory does not fail.
+                    let _ = text::write_row(cells.len(), |cell, out| cells[cell].write_cell(out), out);
+                }
+            }
+        }
+    }
+}
+
+/// Bytes that are expected of a row.
+const ROW: usize = 128;
+/// Nanoseconds of the units of its columns.
+const SECOND: u64 = 1_000_000_000;
+const MICROSECOND: u64 = 1_000;
+
+/// The cells of every row that need no names, with a comma behind each.
+fn write_begin(run: u64, row: &PacketRecord, out: &mut Vec<u8>) {
+    for number in [Some(run), Some(row.flow.into()), Some(row.number), row.seq, Some(row.bytes.into())] {
+        if let Some(number) = number {
+            // As in the table ([`Value`]).
+            text::write_whole(i64::try_from(number).unwrap_or(i64::MAX), out);
+        }
+        out.push(b',');
+    }
+    for flag in [row.retransmission, row.marked] {
+        text::write_flag(flag, out);
+        out.push(b',');
+    }
+    text::write_quotient(row.sent.as_nanos(), SECOND, out);
+    out.push(b',');
+}
+
+/// The others of a packet that was received.
+fn write_received(row: &PacketRecord, at: Time, read: Option<Time>, out: &mut Vec<u8>) {
+    let times = [Some(at), read];
+    for time in times {
+        if let Some(time) = time {
+            text::write_quotient(time.as_nanos(), SECOND, out);
+        }
+        out.push(b',');
+    }
+    let sender = row.written.map(|written| row.sent.since(written));
+    for span in [sender, Some(at.since(row.sent)), read.map(|read| read.since(at))] {
+        if let Some(span) = span {
+            text::write_quotient(span.as_nanos(), MICROSECOND, out);
+        }
+        out.push(b',');
+    }
+    out.extend_from_slice(b"received,,,\n");
 }
 
 fn cells(run: u64, row: &PacketRecord, links: &[String]) -> [Value; PACKETS.columns.len()] {
@@ -74,4 +137,44 @@ fn cells(run: u64, row: &PacketRecord, links: &[String]) -> [Value; PACKETS.colu
         place.map(String::as_str).into(),
         why.map_or(Value::Missing, Value::word),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn time() -> impl Strategy<Value = Time> {
+        prop_oneof![0_u64..100, 0..100_000_000_000_u64, any::<u64>()].prop_map(Time::from_nanos)
+    }
+
+    fn fate() -> impl Strategy<Value = Fate> {
+        prop_oneof![
+            4 => (time(), proptest::option::of(time())).prop_map(|(at, read)| Fate::Received { at, read }),
+            1 => (time(), 0_usize..3).prop_map(|(at, link)| Fate::Dropped { at, link, reason: None }),
+            1 => Just(Fate::InFlight),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn packets_are_written_as_the_cells_of_their_rows(
+            run in any::<u64>(), numbers in any::<(u32, u64, Option<u64>, u16)>(), flags in any::<(bool, bool)>(),
+            times in (time(), proptest::option::of(time())), fate in fate(),
+        ) {
+            let (flow, number, seq, bytes) = numbers;
+            let (retransmission, marked) = flags;
+            let (sent, written) = times;
+            let row = PacketRecord { flow, number, seq, bytes, retransmission, marked, sent, written, fate };
+            let of_run = OfRun { run, rows: vec![row.clone(), row], links: vec!["a".to_owned(), "b, \"c\"".to_owned()] };
+            let mut expected = Vec::new();
+            of_run.each(&mut |cells| {
+                text::write_row(cells.len(), |cell, out| cells[cell].write_cell(out), &mut expected).unwrap();
+            });
+            let mut written = Vec::new();
+            of_run.write_csv(0..1, &mut written);
+            of_run.write_csv(1..2, &mut written);
+            prop_assert_eq!(String::from_utf8(written), String::from_utf8(expected));
+        }
+    }
 }

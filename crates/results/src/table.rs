@@ -1,7 +1,10 @@
 //! A table filled row by row and kept by columns, or made row by row when it is needed.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
+
+use flowstart_parallel::{Cancel, in_parallel};
 
 use super::column::{Column, Value};
 use super::schema::TableSpec;
@@ -14,6 +17,9 @@ pub trait MadeRows: fmt::Debug + Send + Sync {
 
     /// Makes them one after the other: a value per column, in order.
     fn each(&self, take: &mut dyn FnMut(&[Value]));
+
+    /// Appends these of them as CSV: what [`Table::write_csv`] would make of their values.
+    fn write_csv(&self, rows: Range<usize>, out: &mut Vec<u8>);
 }
 
 #[derive(Clone, Debug)]
@@ -21,6 +27,9 @@ enum Content {
     Kept(Vec<Column>),
     Made { parts: Vec<Arc<dyn MadeRows>>, columns: OnceLock<Vec<Column>> },
 }
+
+/// Some of the rows of a part.
+type Portion<'a> = (&'a dyn MadeRows, Range<usize>);
 
 /// A table.
 #[derive(Clone, Debug)]
@@ -131,52 +140,80 @@ impl Table {
         }
     }
 
-    /// As CSV: a header line, then the rows; what is missing is empty.
+    /// As CSV: a header line, then the rows; what is missing is empty. Rows that are made are made on
+    /// all cores.
     #[must_use]
     pub fn to_csv(&self) -> Vec<u8> {
         let mut content = Vec::new();
-        // Writing into memory does not fail.
-        let _ = self.write_csv(&mut content);
+        let Some(blocks) = self.blocks() else {
+            // Writing into memory does not fail.
+            let _ = self.write_csv(&mut content);
+            return content;
+        };
+        self.write_header(&mut content);
+        let block = |number: usize| {
+            let (part, rows) = &blocks[number];
+            let mut out = Vec::new();
+            part.write_csv(rows.clone(), &mut out);
+            out
+        };
+        match in_parallel(blocks.len(), None, &Cancel::default(), |_| {}, block) {
+            Ok(done) => {
+                let done: Vec<_> = done.into_iter().flatten().collect();
+                content.reserve_exact(done.iter().map(Vec::len).sum());
+                done.iter().for_each(|block| content.extend_from_slice(block));
+            }
+            // One thread will do.
+            Err(_) => (0..blocks.len()).for_each(|number| content.append(&mut block(number))),
+        }
         content
     }
 
-    /// The same, written row by row.
+    /// Rows of parts that are still to be made, in portions.
+    fn blocks(&self) -> Option<Vec<Portion<'_>>> {
+        /// Rows of a portion.
+        const ROWS: usize = 1 << 14;
+        match &self.content {
+            Content::Made { parts, columns } if columns.get().is_none() => {
+                let portions = |part: &dyn MadeRows| {
+                    let count = part.count();
+                    (0..count).step_by(ROWS).map(move |first| first..count.min(first + ROWS))
+                };
+                Some(parts.iter().flat_map(|part| portions(&**part).map(move |rows| (&**part, rows))).collect())
+            }
+            _ => None,
+        }
+    }
+
+    fn write_header(&self, out: &mut Vec<u8>) {
+        let names = self.spec.columns.iter().map(|column| column.name);
+        // Writing into memory does not fail.
+        let _ = csv::Writer::from_writer(out).write_record(names);
+    }
+
+    /// The same, written piece by piece.
     ///
     /// # Errors
     /// If `out` cannot be written to.
-    pub fn write_csv(&self, out: impl std::io::Write) -> std::io::Result<()> {
+    pub fn write_csv(&self, mut out: impl std::io::Write) -> std::io::Result<()> {
         /// Bytes that are written at once.
         const BLOCK: usize = 1 << 16;
-        let mut out = out;
         let mut block = Vec::with_capacity(BLOCK + BLOCK / 4);
-        csv::Writer::from_writer(&mut block).write_record(self.spec.columns.iter().map(|column| column.name))?;
-        let mut end_row = |block: &mut Vec<u8>| {
-            if block.len() < BLOCK {
-                return Ok(());
+        self.write_header(&mut block);
+        if let Some(blocks) = self.blocks() {
+            for (part, rows) in blocks {
+                part.write_csv(rows, &mut block);
+                out.write_all(&block)?;
+                block.clear();
             }
-            out.write_all(block)?;
-            block.clear();
-            Ok::<(), std::io::Error>(())
-        };
-        match &self.content {
-            Content::Made { parts, columns } if columns.get().is_none() => {
-                let mut written = Ok(());
-                for part in parts {
-                    part.each(&mut |row| {
-                        if written.is_ok() {
-                            written = text::write_row(row.len(), |cell, out| row[cell].write_cell(out), &mut block)
-                                .and_then(|()| end_row(&mut block));
-                        }
-                    });
-                }
-                written?;
-            }
-            _ => {
-                let columns = self.columns();
-                for row in 0..self.rows {
-                    text::write_row(columns.len(), |cell, out| columns[cell].write_cell(row, out), &mut block)?;
-                    end_row(&mut block)?;
-                }
+            return out.write_all(&block);
+        }
+        let columns = self.columns();
+        for row in 0..self.rows {
+            text::write_row(columns.len(), |cell, out| columns[cell].write_cell(row, out), &mut block)?;
+            if block.len() >= BLOCK {
+                out.write_all(&block)?;
+                block.clear();
             }
         }
         out.write_all(&block)
@@ -242,6 +279,12 @@ mod tests {
                 take(&[a.as_str().into(), (*b).into(), d.then(|| a.as_str()).into()]);
             }
         }
+
+        fn write_csv(&self, rows: Range<usize>, out: &mut Vec<u8>) {
+            Self(self.0[rows].to_vec()).each(&mut |row| {
+                text::write_row(row.len(), |cell, out| row[cell].write_cell(out), out).unwrap();
+            });
+        }
     }
 
     proptest! {
@@ -265,6 +308,9 @@ mod tests {
             }
             prop_assert_eq!(made.rows(), pushed.rows());
             prop_assert_eq!(made.to_csv(), pushed.to_csv());
+            let mut streamed = Vec::new();
+            made.write_csv(&mut streamed).unwrap();
+            prop_assert_eq!(streamed, pushed.to_csv());
             prop_assert_eq!(&made, &pushed);
             // Also when its columns are there, and with a row more.
             prop_assert_eq!(made.to_csv(), pushed.to_csv());
@@ -273,5 +319,16 @@ mod tests {
             }
             prop_assert_eq!(made.to_csv(), pushed.to_csv());
         }
+    }
+
+    #[test]
+    fn rows_of_more_than_one_portion_come_in_their_order() {
+        let rows: Vec<_> = (0..40_000).map(|n| (n.to_string(), f64::from(n), n % 3 == 0)).collect();
+        let made = Table::made(&TEXTS, Arc::new(Made(rows)));
+        let text = String::from_utf8(made.to_csv()).unwrap();
+        for (n, line) in text.lines().skip(1).enumerate() {
+            assert!(line.starts_with(&format!("{n},{n},")), "{line}");
+        }
+        assert_eq!(text.lines().count(), 40_001);
     }
 }

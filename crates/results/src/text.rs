@@ -40,12 +40,24 @@ pub(super) fn write_number(n: f64, out: &mut Vec<u8>) {
         let _ = write!(out, "{n}");
         return;
     }
-    let rest = billionths % BILLION;
-    write_whole((billionths / BILLION) as i64, out);
+    write_parts(billionths, BILLION, out);
+}
+
+/// The same for `n` of so many to one, of which the number is the quotient: a power of ten.
+#[inline]
+pub(super) fn write_quotient(n: u64, of: u64, out: &mut Vec<u8>) {
+    if n < 1_000_000_000_000_000 { write_parts(n, of, out) } else { write_number(n as f64 / of as f64, out) }
+}
+
+/// A number of at most 15 digits, in parts of which so many, a power of ten, are one.
+#[inline]
+fn write_parts(parts: u64, of: u64, out: &mut Vec<u8>) {
+    let rest = parts % of;
+    write_whole((parts / of) as i64, out);
     if rest > 0 {
-        // A one before the nine digits, where the point comes, keeps their zeros.
+        // A one before the digits, where the point comes, keeps their zeros.
         let point = out.len();
-        write_whole((BILLION + rest) as i64, out);
+        write_whole((of + rest) as i64, out);
         out[point] = b'.';
         while out.last() == Some(&b'0') {
             out.pop();

@@ -4,13 +4,12 @@ use std::fmt;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use flowstart_files::WholeFile;
 use serde_json::{Value as Json, json};
 
 use super::Results;
 use super::document::{Document, write_pretty};
+use super::gzip::compress;
 use super::schema::{PACKETS, SCHEMA_VERSION};
 use super::table::Table;
 use flowstart_scenario::Scenario;
@@ -127,13 +126,6 @@ impl std::error::Error for WriteError {}
 fn write_whole(path: &Path, write: impl FnOnce(&mut std::fs::File) -> std::io::Result<()>) -> Result<(), WriteError> {
     let mut file = WholeFile::create(path).map_err(|error| WriteError::new(path, error))?;
     write(file.as_file_mut()).and_then(|()| file.finish()).map_err(|error| WriteError::new(path, error))
-}
-
-/// Writes with gzip, the same bytes at any time and on any machine.
-fn compress(content: &[u8], file: &mut std::fs::File) -> std::io::Result<()> {
-    let mut encoder = GzEncoder::new(file, Compression::default());
-    encoder.write_all(content)?;
-    encoder.finish().map(drop)
 }
 
 /// Removes a file, if it is there.
