@@ -1,12 +1,13 @@
 //! Options of the commands over QUIC.
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
 use flowstart_race::Contestant;
 use flowstart_units::{Bytes, Span};
+
+use super::listening::Listening;
 
 /// Port of `serve`, unless another one is named.
 pub(crate) const PORT: u16 = 4433;
@@ -53,9 +54,9 @@ has a new one, and clients of a server that was killed are not told when it is s
 #[command(after_help = SERVE_EXAMPLES)]
 #[cfg_attr(not(feature = "quic"), allow(dead_code))]
 pub(crate) struct ServeArgs {
-    /// Address to listen at; 0.0.0.0 or :: for all
+    /// Address to listen at; 0.0.0.0 or :: for all, a link-local one with its interface (fe80::7%eth0)
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
-    pub(crate) bind: IpAddr,
+    pub(crate) bind: Listening,
     /// UDP port
     #[arg(short, long, default_value_t = PORT)]
     pub(crate) port: u16,

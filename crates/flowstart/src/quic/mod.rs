@@ -4,6 +4,7 @@
 mod args;
 #[cfg(feature = "quic")]
 mod kept;
+mod listening;
 #[cfg(feature = "quic")]
 mod look;
 #[cfg(feature = "quic")]

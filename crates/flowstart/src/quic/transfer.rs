@@ -46,7 +46,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Done {
     if args.peer_bytes == Bytes::ZERO || args.peer_time.is_zero() {
         return Err(wrong("with --peer-bytes or --peer-time of zero nobody could be served"));
     }
-    let address = SocketAddr::new(args.bind, args.port);
+    let address = args.bind.with_port(args.port).map_err(wrong)?;
     let socket =
         UdpSocket::bind(address).map_err(|error| wrong(format!("cannot listen at {address}: {}", plain(&error))))?;
     let clock = Clock::start();
