@@ -1,6 +1,6 @@
 //! Rates that were probed in real time, whatever carried them.
 
-use flowstart_service_curve::{RateProbe, Record, estimate_records};
+use flowstart_service_curve::{Estimate, RateProbe, Record, estimate_records};
 use flowstart_units::Rate;
 
 use super::{Attained, Benchmark, Parts};
@@ -72,7 +72,8 @@ impl Benchmark {
             probes.push(one.probe);
             parts.push(one.parts);
         }
-        let estimate = self.estimate(probes);
+        // All that was measured counts.
+        let estimate = Estimate::new(probes, &self.probe).unfinished(&self.rates());
         let counts = |rate: Rate| estimate.probes.iter().any(|probe| probe.rate == rate);
         records.retain(|(rate, _)| counts(*rate));
         parts.retain(|parts| counts(parts.rate) && parts.count() > 0);

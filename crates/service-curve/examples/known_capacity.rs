@@ -1,5 +1,5 @@
 //! How often the procedure errs where the truth is known: shares of wrong refusals, and how often
-//! intervals of the 99 % quantile hold the closed form.
+//! intervals of the 99 % quantile, and bands of the attainable rate, hold the closed form.
 //!
 //! `cargo run --release -p flowstart-service-curve --example known_capacity -- [CASES] [SEED]`
 
@@ -7,7 +7,10 @@
 mod servers;
 
 use flowstart_service_curve::stats::SplitMix64;
-use flowstart_service_curve::{Accepted, Probability, ProbeConfig, ProbeVerdict, RateProbe, probe_rate};
+use flowstart_service_curve::{
+    Accepted, BandConfig, Estimate, Probability, ProbeConfig, ProbeVerdict, RateProbe, probe_rate,
+};
+use flowstart_units::Span;
 use servers::Server;
 
 /// Those that serve nobody but the train.
@@ -124,4 +127,41 @@ fn main() {
             );
         }
     }
+    println!("bands of the attainable rate over 1 ms to 1 s, 95 %, of rates of which each is nearly as good somewhere");
+    for server in [Server::Exponential, Server::AmongExponential] {
+        for (samples, seconds) in [(750, 140.0), (150, 60.0)] {
+            bands(server, samples, seconds, first..first + cases);
+        }
+    }
+}
+
+/// How often bands hold the closed form, at each time.
+fn bands(server: Server, samples: usize, seconds: f64, seeds: std::ops::Range<u64>) {
+    /// Loads of the rates, in tenths.
+    const TENTHS: std::ops::RangeInclusive<u64> = 2..=7;
+    let load = |tenths: u64| tenths as f64 / 10.0;
+    let times = [5, 10, 20, 50, 100, 1_000].map(Span::from_millis);
+    let line = |tenths: u64, t: Span| {
+        let delay = server.quantile(load(tenths), 0.01).expect("a closed form");
+        server.rate(load(tenths)).as_bps() as f64 * (1.0 - delay / t.as_secs_f64())
+    };
+    let truth = times.map(|t| TENTHS.map(|tenths| line(tenths, t)).fold(0.0, f64::max));
+    let (mut all, mut below, mut above) = (0, [0_usize; 6], [0_usize; 6]);
+    for seed in seeds {
+        let config = ProbeConfig { samples, seed, packet: server.packet(), ..ProbeConfig::default() };
+        let train = |tenths: u64| probe(server, load(tenths), seconds, samples, seed * 100 + tenths);
+        let probes: Vec<RateProbe> = TENTHS.map(train).collect();
+        if !probes.iter().all(|probe| matches!(probe.verdict, ProbeVerdict::Accepted(_))) {
+            continue;
+        }
+        all += 1;
+        let band = BandConfig { seed, ..BandConfig::default() };
+        let band = Estimate::new(probes, &config).band(&times, &band).expect("a band");
+        for (n, point) in band.iter().enumerate() {
+            // A bit per second is the clock's nanosecond.
+            below[n] += usize::from(truth[n] < point.low - 1.0);
+            above[n] += usize::from(truth[n] > point.high + 1.0);
+        }
+    }
+    println!("{server:?}, {samples} samples, {seconds} s: of {all} the truth is below {below:?}, above {above:?}");
 }

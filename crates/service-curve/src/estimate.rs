@@ -24,7 +24,8 @@ pub struct LongRun {
     /// This is not: the lowest rate above that is too high, or what such trains were served at
     /// most, whichever is less. `None` if no rate was too high.
     pub high: Option<Rate>,
-    /// What such trains were served; `None` if there are none that waited for long enough.
+    /// What such trains were served; `None` if there are none that waited for long enough. Beyond
+    /// `low` or `high` it disagrees with the verdicts.
     pub served: Option<Rate>,
 }
 
@@ -50,10 +51,10 @@ fn is_accepted(probe: &RateProbe) -> bool {
     matches!(probe.verdict, ProbeVerdict::Accepted(_))
 }
 
-/// The rate above which no other counts, if probes of these verdicts are all that is known: with
-/// [`ProbeConfig::first_ends`] that of the first that was not accepted, as in the paper, otherwise
-/// that of the second that is too high (one may err, and then a higher one is accepted). `None`:
-/// higher rates count.
+/// The rate above which no other need be probed, if probes of these verdicts are all that is known:
+/// with [`ProbeConfig::first_ends`] that of the first that was not accepted, as in the paper,
+/// otherwise that of the second that is too high (one may err, and then a higher one is accepted).
+/// `None`: higher rates are wanted.
 #[must_use]
 pub fn last_wanted(verdicts: impl IntoIterator<Item = (Rate, ProbeVerdict)>, config: &ProbeConfig) -> Option<Rate> {
     let ends = |verdict: ProbeVerdict| {
@@ -70,20 +71,19 @@ pub fn last_wanted(verdicts: impl IntoIterator<Item = (Rate, ProbeVerdict)>, con
 }
 
 impl Estimate {
-    /// Joins probes of different rates, in any order. The curve is made of all accepted rates up to
-    /// [`last_wanted`]: each is a bound by itself, whatever became of lower ones. One below them
-    /// that was too high is undecided instead ([`Undecided::Contradicted`]): what is attained at a
-    /// rate is attained at every lower one. With [`ProbeConfig::first_ends`] the curve ends before
+    /// Joins probes of different rates, in any order. The curve is made of all accepted rates: each
+    /// is a bound by itself, whatever became of lower ones. Those below them that were too high are
+    /// undecided instead ([`Undecided::Contradicted`]): what is attained at a rate is attained at
+    /// every lower one. With [`ProbeConfig::first_ends`] the curve ends before
     /// the first that was not accepted, and what lies above it does not count even if it was
     /// probed.
     #[must_use]
     pub fn new(mut probes: Vec<RateProbe>, config: &ProbeConfig) -> Self {
         probes.sort_by_key(|probe| probe.rate);
-        let last = last_wanted(probes.iter().map(|probe| (probe.rate, probe.verdict)), config);
-        let counts = probes.partition_point(|probe| last.is_none_or(|last| probe.rate <= last));
-        let end = match (config.first_ends, probes[..counts].iter().rposition(is_accepted)) {
-            (true, _) => probes.iter().take_while(|probe| is_accepted(probe)).count(),
-            (false, highest) => highest.map_or(0, |highest| highest + 1),
+        let end = if config.first_ends {
+            probes.iter().take_while(|probe| is_accepted(probe)).count()
+        } else {
+            probes.iter().rposition(is_accepted).map_or(0, |highest| highest + 1)
         };
         for below in probes[..end].iter_mut().filter(|probe| probe.verdict == ProbeVerdict::NonStationary) {
             below.verdict = ProbeVerdict::Undecided(Undecided::Contradicted);
@@ -134,7 +134,9 @@ impl Estimate {
     }
 
     /// Where the long-term rate lies, except with probability `miss` as far as it follows from what
-    /// too fast trains were served ([`Served`]). An accepted rate is attained whatever those say.
+    /// too fast trains were served ([`Served`]). An accepted rate is attained whatever those say,
+    /// and one that is too high is not: if all that they were served lies beyond these, the two
+    /// disagree, and the rate lies anywhere between the accepted one and the one that is too high.
     #[must_use]
     pub fn long_run(&self, miss: Probability) -> LongRun {
         let above = &self.probes[self.curve_ends()..];
@@ -142,11 +144,13 @@ impl Estimate {
         let accepted = self.curve.long_term_rate();
         let too_high = self.too_high();
         let whole = |bps: f64| Rate::from_bps(bps.min(1e18) as u64);
-        let (least, most) =
-            served.interval(miss).map_or((accepted, None), |(low, high)| (whole(low), Some(whole(high))));
-        let high = [most, too_high].into_iter().flatten().min().map(|high| high.max(accepted));
-        let low = accepted.max(least);
-        LongRun { low: high.map_or(low, |high| low.min(high)), high, served: served.rate().map(whole) }
+        let interval = served.interval(miss).map(|(low, high)| (whole(low), whole(high)));
+        let agrees = |(low, high): &(Rate, Rate)| *high >= accepted && too_high.is_none_or(|rate| *low <= rate);
+        let (low, high) = match interval.filter(agrees) {
+            Some((low, high)) => (low.max(accepted), Some(too_high.map_or(high, |rate| rate.min(high)))),
+            None => (accepted, too_high),
+        };
+        LongRun { low, high, served: served.rate().map(whole) }
     }
 
     /// True if it is known where the curve ends: the next rate is too high, or there is none, or

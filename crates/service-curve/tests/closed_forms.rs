@@ -199,7 +199,7 @@ fn near_saturation_dependent_samples_end_with_an_interval() {
 }
 
 #[test]
-fn a_rate_below_an_accepted_one_is_never_too_high_and_two_end_the_curve() {
+fn a_rate_below_an_accepted_one_is_never_too_high() {
     let config = few();
     let at = |mbps: u64, load: f64| {
         let mut found = probe(Server::Exponential, load, 900.0, &config, mbps);
@@ -212,6 +212,11 @@ fn a_rate_below_an_accepted_one_is_never_too_high_and_two_end_the_curve() {
     assert_eq!((estimate.accepted().len(), estimate.end), (2, End::NonStationary(Rate::from_mbps(4))));
     assert_eq!(estimate.curve.long_term_rate(), Rate::from_mbps(3));
     assert_eq!(estimate.curve.epsilon().get(), 0.02, "two rates");
+    // However many there are: they were measured, and so was the one above them.
+    let estimate = Estimate::new(vec![over(1), over(2), over(3), fine(4)], &config);
+    let contradicted = |probe: &RateProbe| probe.verdict == ProbeVerdict::Undecided(Undecided::Contradicted);
+    assert!(estimate.probes[..3].iter().all(contradicted));
+    assert_eq!((estimate.end, estimate.curve.long_term_rate()), (End::AllAccepted, Rate::from_mbps(4)));
     // What is undecided hides nothing above it, and the next that is too high bounds the rate.
     let short = |mbps| RateProbe { verdict: ProbeVerdict::Undecided(Undecided::Dependent), ..fine(mbps) };
     let estimate = Estimate::new(vec![fine(1), short(2), fine(3), short(4), over(5), over(6)], &config);

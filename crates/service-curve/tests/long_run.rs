@@ -114,15 +114,22 @@ fn accepted_rates_and_refused_ones_bound_the_long_run_whatever_was_served() {
     assert_eq!(next, (LongRun { low: Rate::from_mbps(3), high: Some(Rate::from_mbps(4)), served: None }, true));
     let above = run(vec![three.clone(), undecided.clone(), refused(5)]);
     assert_eq!(above, (LongRun { low: Rate::from_mbps(3), high: Some(Rate::from_mbps(5)), served: None }, false));
-    // Served less than what was accepted, or more than what was refused: those count.
+    // Served less than what was accepted, or more than what was refused: it lies somewhere between.
     let served = |tenths| at(tenths, 1).served;
     let less = run(vec![
         RateProbe { rate: Rate::from_mbps(13), ..four.clone() },
-        RateProbe { served: served(12), ..refused(14) },
+        RateProbe { rate: Rate::from_mbps(14), ..undecided.clone() },
+        RateProbe { served: served(12), ..refused(16) },
     ]);
-    assert_eq!((less.0.low, less.0.high), (Rate::from_mbps(13), Some(Rate::from_mbps(13))));
-    let more = run(vec![three, RateProbe { served: served(12), ..refused(4) }]);
-    assert_eq!((more.0.low, more.0.high), (Rate::from_mbps(4), Some(Rate::from_mbps(4))));
+    assert_eq!((less.0.low, less.0.high), (Rate::from_mbps(13), Some(Rate::from_mbps(16))));
+    assert!(less.0.served.unwrap() < less.0.low && !less.1, "not decided by what disagrees");
+    let more = run(vec![three.clone(), undecided, RateProbe { served: served(12), ..refused(5) }]);
+    assert_eq!((more.0.low, more.0.high, more.1), (Rate::from_mbps(3), Some(Rate::from_mbps(5)), false));
+    // In parts it agrees, and that part counts.
+    let (low, high) = served(12).unwrap().interval(Probability::FIVE_PERCENT).unwrap();
+    let between = Rate::from_bps(low.midpoint(high) as u64);
+    let part = run(vec![RateProbe { rate: between, ..four.clone() }, RateProbe { served: served(12), ..refused(14) }]);
+    assert_eq!((part.0.low, part.0.high), (between, Some(Rate::from_bps(high as u64))));
     assert_eq!(Estimate::new(Vec::new(), &config).long_run(Probability::FIVE_PERCENT).low, Rate::ZERO);
     assert_eq!(Served::join([]), Served::default());
 }
