@@ -164,6 +164,7 @@ fn one(attained: &Attained) -> Json {
             "low_bps": long_run.low.as_bps(),
             "high_bps": long_run.high.map(|rate| rate.as_bps()),
             "served_bps": long_run.served.map(|rate| rate.as_bps()),
+            "disagrees": long_run.disagrees,
         },
         "decided": attained.estimate.is_decided(),
         "origin_s": curve.origin().map(secs),

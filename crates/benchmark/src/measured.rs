@@ -1,5 +1,6 @@
 //! Measurements of real systems beside simulated ones.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::File;
 use std::path::Path;
@@ -48,6 +49,32 @@ impl std::error::Error for MeasuredError {}
 /// The records of a measurement, one by one.
 pub type Records = Box<dyn Iterator<Item = Result<Record, RecordError>>>;
 
+/// Reads files whose names end in `.parquet`.
+pub type ParquetReader = fn(File) -> Result<Records, RecordError>;
+
+fn open(path: &Path, parquet: Option<ParquetReader>) -> Result<Records, MeasuredError> {
+    let file = File::open(path).map_err(MeasuredError::Io)?;
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_lowercase();
+    let records: Result<Records, RecordError> = match ending.as_str() {
+        "csv" => read_csv(std::io::BufReader::new(file)).map(|records| Box::new(records) as Records),
+        "parquet" => parquet.ok_or(MeasuredError::NoParquet)?(file),
+        _ => return Err(MeasuredError::Ending),
+    };
+    records.map_err(MeasuredError::Records)
+}
+
+/// How many rates a file of send and receive times has, over which one probability is divided.
+///
+/// # Errors
+/// [`MeasuredError`].
+pub fn rates_measured(path: &Path, parquet: Option<ParquetReader>) -> Result<usize, MeasuredError> {
+    let mut rates = BTreeSet::new();
+    for record in open(path, parquet)? {
+        rates.insert(record.map_err(MeasuredError::Records)?.rate);
+    }
+    Ok(rates.len())
+}
+
 /// Analyses a file of send and receive times (see `flowstart_service_curve::Record`) with the
 /// benchmark's procedure. `rate`: that of the only train of a file without rates. `parquet`: reads
 /// files whose names end in `.parquet`, if the program can.
@@ -58,16 +85,9 @@ pub fn measured(
     benchmark: &Benchmark,
     path: &Path,
     rate: Option<Rate>,
-    parquet: Option<fn(File) -> Result<Records, RecordError>>,
+    parquet: Option<ParquetReader>,
 ) -> Result<Attained, MeasuredError> {
-    let file = File::open(path).map_err(MeasuredError::Io)?;
-    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_lowercase();
-    let records: Result<Records, RecordError> = match ending.as_str() {
-        "csv" => read_csv(std::io::BufReader::new(file)).map(|records| Box::new(records) as Records),
-        "parquet" => parquet.ok_or(MeasuredError::NoParquet)?(file),
-        _ => return Err(MeasuredError::Ending),
-    };
-    let records = records.map_err(MeasuredError::Records)?;
+    let records = open(path, parquet)?;
     let mut parts: Vec<Parts> = Vec::new();
     // Both end a train where its rate ends.
     let mut watch = |record: &Record| {

@@ -105,6 +105,37 @@ fn a_file_of_measurements_needs_no_simulation() {
 }
 
 #[test]
+fn files_of_measurements_share_a_probability_by_their_own_rates_and_are_told_apart() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for place in ["x", "y"] {
+        std::fs::create_dir(folder.path().join(place)).expect("made");
+        let train = |rate: u64| {
+            let row =
+                move |n: u64| format!("{},{},{}\n", rate * 1_000_000, n * 12_000 / rate, n * 12_000 / rate + 31_000);
+            (0..6_000 * rate).map(row).collect::<String>()
+        };
+        let rows: String = (1..=3).map(train).collect();
+        let text = format!("rate_bps,sent_us,received_us\n{rows}");
+        std::fs::write(folder.path().join(place).join("lab.csv"), text).expect("written");
+    }
+    let arguments =
+        ["benchmark", "--measured", "x/lab.csv", "--measured", "y/lab.csv", "--curve-epsilon", "6%", "--json"];
+    let document: serde_json::Value =
+        serde_json::from_str(&text(&run(folder.path(), &arguments).success())).expect("JSON");
+    // Three rates, not those of a path that nobody asked for.
+    assert_eq!(document["parameters"]["epsilon_per_rate"], 0.02);
+    assert_eq!(document["results"][0]["label"], "x/lab");
+    assert_eq!(document["results"][1]["label"], "y/lab");
+    for option in
+        [&["--on", "pie"][..], &["--bursts", "3"], &["--connections", "3"], &["--joint", "3"], &["--to-the-end"]]
+    {
+        let refused = run(folder.path(), &[&["benchmark", "--measured", "x/lab.csv"], option].concat()).code(2);
+        let message = String::from_utf8(refused.get_output().stderr.clone()).expect("UTF-8");
+        assert!(message.contains(option[0]) && message.contains("are all there is"), "{message}");
+    }
+}
+
+#[test]
 fn of_a_file_of_measurements_that_says_too_little_it_is_said_what_is_missing() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     std::fs::write(folder.path().join("head.csv"), "rate_bps,sent_ms,received_ms\n").expect("written");

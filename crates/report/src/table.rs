@@ -231,8 +231,8 @@ impl Table {
 
     /// For every row, whether its cell of this column is a best one.
     ///
-    /// Numbers that print alike are equally good; when all are, none is set off, nor is one whose
-    /// interval meets another's where the column asks for that.
+    /// Numbers that print alike are equally good; when all are, none is set off, nor are they if the
+    /// interval of one meets another's, as they print, where the column asks for that.
     pub(crate) fn winners(&self, column: usize) -> Vec<bool> {
         let cells = (0..self.rows.len()).map(|row| self.cell(row, column));
         let better: fn(f64, f64) -> bool = match self.columns.get(column).map(|column| column.best) {
@@ -243,12 +243,13 @@ impl Table {
         let best = cells.clone().filter(|cell| cell.value().is_some()).reduce(|best, cell| {
             if cell.value().zip(best.value()).is_some_and(|(a, b)| better(a, b)) { cell } else { best }
         });
+        let best = best.and_then(Cell::main);
+        let (alike, others): (Vec<&Cell>, Vec<&Cell>) = cells.clone().partition(|cell| cell.main() == best);
         if self.columns.get(column).is_some_and(|column| column.apart)
-            && best.is_some_and(|best| cells.clone().any(|cell| cell.main() != best.main() && cell.meets(best)))
+            && alike.iter().any(|best| others.iter().any(|cell| cell.meets(best)))
         {
             return vec![false; self.rows.len()];
         }
-        let best = best.and_then(Cell::main);
         let wins: Vec<Option<bool>> =
             cells.map(|cell| cell.value().map(|_| cell.main().as_deref() == best.as_deref())).collect();
         let differ = wins.contains(&Some(false));
@@ -272,13 +273,14 @@ impl Cell {
         }
     }
 
-    /// The ends of the interval, or the number twice.
+    /// The ends of the interval as they print, or the number twice.
     fn ends(&self) -> Option<[f64; 2]> {
-        match *self {
-            Self::Number { value, .. } => Some([value; 2]),
-            Self::Quantity { low, high, .. } => Some([low, high]),
-            Self::Missing | Self::Text(_) => None,
-        }
+        let (ends, digits) = match *self {
+            Self::Number { value, digits } => ([value; 2], digits),
+            Self::Quantity { low, high, digits, .. } => ([low, high], digits),
+            Self::Missing | Self::Text(_) => return None,
+        };
+        Some(ends.map(|end| text::number(end, digits).and_then(|text| text.parse().ok()).unwrap_or(end)))
     }
 
     /// Whether the intervals of the two have a point in common.

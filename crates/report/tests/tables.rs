@@ -99,6 +99,8 @@ fn where_intervals_must_be_apart_the_best_is_set_off_only_if_its_own_is_clear_of
     assert_eq!(with(&[of(3.0, 5.0), of(1.0, 3.0)]), 0);
     assert_eq!(with(&[of(3.0, 5.0), Cell::number(3.5, 1)]), 0);
     assert_eq!(with(&[of(3.0, 5.0), of(2.0, 6.0), of(0.0, 1.0)]), 2, "two that print alike are equally good");
+    assert_eq!(with(&[of(3.0, 5.0), of(2.0, 6.0), of(0.0, 2.5)]), 0, "and none is if one of them is not clear");
+    assert_eq!(with(&[of(3.02, 5.0), of(1.0, 2.98)]), 0, "both ends print as 3.0");
 }
 
 #[test]

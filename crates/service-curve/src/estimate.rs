@@ -24,9 +24,11 @@ pub struct LongRun {
     /// This is not: the lowest rate above that is too high, or what such trains were served at
     /// most, whichever is less. `None` if no rate was too high.
     pub high: Option<Rate>,
-    /// What such trains were served; `None` if there are none that waited for long enough. Beyond
-    /// `low` or `high` it disagrees with the verdicts.
+    /// What such trains were served; `None` if there are none that waited for long enough.
     pub served: Option<Rate>,
+    /// All that it may be, given how it varied, is less than was accepted or more than is too high:
+    /// then `low` and `high` are those rates.
+    pub disagrees: bool,
 }
 
 /// A service curve with all that it was made from.
@@ -146,11 +148,12 @@ impl Estimate {
         let whole = |bps: f64| Rate::from_bps(bps.min(1e18) as u64);
         let interval = served.interval(miss).map(|(low, high)| (whole(low), whole(high)));
         let agrees = |(low, high): &(Rate, Rate)| *high >= accepted && too_high.is_none_or(|rate| *low <= rate);
+        let disagrees = interval.is_some_and(|interval| !agrees(&interval));
         let (low, high) = match interval.filter(agrees) {
             Some((low, high)) => (low.max(accepted), Some(too_high.map_or(high, |rate| rate.min(high)))),
             None => (accepted, too_high),
         };
-        LongRun { low, high, served: served.rate().map(whole) }
+        LongRun { low, high, served: served.rate().map(whole), disagrees }
     }
 
     /// True if it is known where the curve ends: the next rate is too high, or there is none, or

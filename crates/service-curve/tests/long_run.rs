@@ -78,7 +78,7 @@ fn an_estimate_that_ends_undecided_knows_the_long_run_if_a_higher_rate_was_too_h
         let estimate =
             Estimate::new(vec![at(3, seed), undecided(9), undecided(10), at(12, seed), at(13, seed)], &config);
         assert_eq!(estimate.end, End::Undecided(Rate::from_mbps(9)), "{seed}");
-        let LongRun { low, high, served } = estimate.long_run(Probability::FIVE_PERCENT);
+        let LongRun { low, high, served, .. } = estimate.long_run(Probability::FIVE_PERCENT);
         let high = high.unwrap();
         assert!(low >= Rate::from_mbps(3) && high <= Rate::from_mbps(12) && low < high, "{seed}: {low} {high}");
         within += usize::from(low <= Rate::from_mbps(10) && Rate::from_mbps(10) <= high);
@@ -99,10 +99,10 @@ fn accepted_rates_and_refused_ones_bound_the_long_run_whatever_was_served() {
     };
     let (three, four) = (at(3, 1), at(4, 1));
     let all = run(vec![three.clone(), four.clone()]);
-    assert_eq!(all, (LongRun { low: Rate::from_mbps(4), high: None, served: None }, true));
+    assert_eq!(all, (LongRun { low: Rate::from_mbps(4), high: None, served: None, disagrees: false }, true));
     let undecided = RateProbe { verdict: ProbeVerdict::Undecided(Undecided::Dependent), ..four.clone() };
     let none_above = run(vec![three.clone(), undecided.clone()]);
-    assert_eq!(none_above, (LongRun { low: Rate::from_mbps(3), high: None, served: None }, false));
+    assert_eq!(none_above, (LongRun { low: Rate::from_mbps(3), high: None, served: None, disagrees: false }, false));
     // Refused without having waited for half of the time.
     let refused = |mbps| RateProbe {
         verdict: ProbeVerdict::NonStationary,
@@ -111,9 +111,15 @@ fn accepted_rates_and_refused_ones_bound_the_long_run_whatever_was_served() {
         ..four.clone()
     };
     let next = run(vec![three.clone(), refused(4)]);
-    assert_eq!(next, (LongRun { low: Rate::from_mbps(3), high: Some(Rate::from_mbps(4)), served: None }, true));
+    assert_eq!(
+        next,
+        (LongRun { low: Rate::from_mbps(3), high: Some(Rate::from_mbps(4)), served: None, disagrees: false }, true)
+    );
     let above = run(vec![three.clone(), undecided.clone(), refused(5)]);
-    assert_eq!(above, (LongRun { low: Rate::from_mbps(3), high: Some(Rate::from_mbps(5)), served: None }, false));
+    assert_eq!(
+        above,
+        (LongRun { low: Rate::from_mbps(3), high: Some(Rate::from_mbps(5)), served: None, disagrees: false }, false)
+    );
     // Served less than what was accepted, or more than what was refused: it lies somewhere between.
     let served = |tenths| at(tenths, 1).served;
     let less = run(vec![
@@ -122,14 +128,15 @@ fn accepted_rates_and_refused_ones_bound_the_long_run_whatever_was_served() {
         RateProbe { served: served(12), ..refused(16) },
     ]);
     assert_eq!((less.0.low, less.0.high), (Rate::from_mbps(13), Some(Rate::from_mbps(16))));
-    assert!(less.0.served.unwrap() < less.0.low && !less.1, "not decided by what disagrees");
+    assert!(less.0.disagrees && less.0.served.unwrap() < less.0.low && !less.1, "not decided by what disagrees");
     let more = run(vec![three.clone(), undecided, RateProbe { served: served(12), ..refused(5) }]);
     assert_eq!((more.0.low, more.0.high, more.1), (Rate::from_mbps(3), Some(Rate::from_mbps(5)), false));
+    assert!(more.0.disagrees);
     // In parts it agrees, and that part counts.
     let (low, high) = served(12).unwrap().interval(Probability::FIVE_PERCENT).unwrap();
     let between = Rate::from_bps(low.midpoint(high) as u64);
     let part = run(vec![RateProbe { rate: between, ..four.clone() }, RateProbe { served: served(12), ..refused(14) }]);
-    assert_eq!((part.0.low, part.0.high), (between, Some(Rate::from_bps(high as u64))));
+    assert_eq!((part.0.disagrees, part.0.low, part.0.high), (false, between, Some(Rate::from_bps(high as u64))));
     assert_eq!(Estimate::new(Vec::new(), &config).long_run(Probability::FIVE_PERCENT).low, Rate::ZERO);
     assert_eq!(Served::join([]), Served::default());
 }

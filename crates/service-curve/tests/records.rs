@@ -66,6 +66,41 @@ fn the_size_of_messages_is_that_of_the_file() {
     }
 }
 
+/// Two of three are served, and of the third nothing is written: the others are never late for
+/// more than a second, so the rate would be accepted.
+#[test]
+fn a_rate_of_whose_messages_too_many_are_missing_is_refused() {
+    let rate = Rate::from_bps(1_200_000);
+    let gap = rate.transmission_time(Bytes::new(1_500));
+    let rows = |is_there: fn(u64) -> bool, late: fn(u64) -> u64| {
+        let count = Span::from_secs(200).whole(gap);
+        let row = move |number: u64| {
+            let due = Time::ZERO + gap * number;
+            let sent = due + Span::from_micros(late(number));
+            Ok(Record {
+                rate: Some(rate),
+                sent,
+                received: due + Span::from_micros(20_000 + number * 7919 % 997),
+                passed: None,
+            })
+        };
+        (0..count).filter(move |number| is_there(*number)).map(row)
+    };
+    let third = estimate_records(rows(|number| number % 3 > 0, |_| 0), None, &config()).unwrap_err();
+    assert_eq!(third, RecordError::Missing(rate, 66));
+    assert!(third.to_string().contains("has 66 % of the messages that a train of 1.2 Mbit/s has"), "{third}");
+    let pause = |number: u64| !(8_000..12_000).contains(&number);
+    assert_eq!(estimate_records(rows(pause, |_| 0), None, &config()).unwrap_err(), RecordError::Missing(rate, 80));
+    // A few are nothing, nor are messages that are written early and late.
+    for (is_there, late) in [
+        ((|number| number % 50 > 0) as fn(u64) -> bool, (|_| 0) as fn(u64) -> u64),
+        (|_| true, |number| number * 31 % 9_000),
+    ] {
+        let found = estimate_records(rows(is_there, late), None, &config()).unwrap();
+        assert_eq!(found.accepted().len(), 1);
+    }
+}
+
 #[test]
 fn a_packet_is_received_only_when_all_before_it_are() {
     let mut text = "sent_s,received_s\n".to_owned();

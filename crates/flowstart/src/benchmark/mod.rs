@@ -13,7 +13,7 @@ mod to;
 
 use std::path::{Path, PathBuf};
 
-use flowstart_benchmark::{Benchmark, BenchmarkResult, MeasuredError, measured};
+use flowstart_benchmark::{Benchmark, BenchmarkResult, MeasuredError, measured, rates_measured};
 use flowstart_pages::benchmark::Shown;
 use flowstart_race::{Contestant, Race, RunOptions};
 use flowstart_service_curve::{ProbeConfig, RecordError, Video};
@@ -89,7 +89,12 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
             )),
             other => Failure::Usage(format!("{} {other}", file.display())),
         };
-        from_outside.push(measured(&benchmark, file, args.measured_rate, PARQUET_READER).map_err(refuse)?);
+        let mut one = measured(&benchmark, file, args.measured_rate, PARQUET_READER).map_err(refuse)?;
+        // Files of the same name in different folders.
+        if args.measured.iter().filter(|other| other.file_stem() == file.file_stem()).count() > 1 {
+            one.label = file.with_extension("").display().to_string();
+        }
+        from_outside.push(one);
     }
     let began = std::time::Instant::now();
     if args.resume && folder.is_none() {
@@ -175,16 +180,23 @@ fn results(args: &BenchmarkArgs) -> Option<PathBuf> {
 
 /// Refuses options of simulations where nothing is simulated.
 fn meant_for_real(args: &BenchmarkArgs, simulated: bool) -> Done {
-    if simulated || !args.is_real() {
+    if simulated {
         return Ok(());
     }
+    let only_files = !args.is_real() && args.to.is_none();
     let given = [
         ("--on", !args.on.is_empty()),
         ("--bursts", args.bursts.is_some_and(|bursts| bursts > 0)),
         ("--connections", args.connections.is_some_and(|connections| connections > 0)),
         ("--joint", args.joint.is_some_and(|joint| joint > 0)),
+        ("--to-the-end", only_files && args.to_the_end),
+        ("--threads", only_files && args.threads.is_some()),
     ];
     match given.iter().find(|(_, given)| *given) {
+        Some((option, _)) if only_files => Err(Failure::Usage(format!(
+            "{option} is for simulated contestants, and the files of --measured are all there is: name a contestant to be \
+             simulated beside them, or leave it out"
+        ))),
         Some((option, _)) => Err(Failure::Usage(format!(
             "{option} is for simulated contestants, and --real, --quic and --command measure without; name a contestant to \
              be simulated beside them, or leave it out{}",
@@ -278,7 +290,7 @@ fn procedure(args: &BenchmarkArgs, benchmark: &Benchmark) -> ProbeConfig {
         probe = ProbeConfig { packet: probe.packet, ..ProbeConfig::paper() };
     }
     // The union bound gives every rate an equal share.
-    let share = args.curve_epsilon.map(|whole| whole.divided_by(benchmark.rates().len()));
+    let share = args.curve_epsilon.map(|whole| whole.divided_by(rates(args, benchmark)));
     ProbeConfig {
         samples: args.samples.map_or(probe.samples, |samples| samples as usize),
         epsilon: share.or(args.epsilon).unwrap_or(probe.epsilon),
@@ -293,6 +305,14 @@ fn procedure(args: &BenchmarkArgs, benchmark: &Benchmark) -> ProbeConfig {
         growth_level: args.growth_level.unwrap_or(probe.growth_level),
         ..probe
     }
+}
+
+/// Over how many rates one probability is divided: those of the file that has most, or those that
+/// are measured here, if they are more. A file that cannot be read is refused later.
+fn rates(args: &BenchmarkArgs, benchmark: &Benchmark) -> usize {
+    let here = !benchmark.race.contestants.is_empty() || !benchmark.real.is_empty();
+    let in_files = args.measured.iter().filter_map(|file| rates_measured(file, PARQUET_READER).ok());
+    in_files.chain(here.then(|| benchmark.rates().len())).max().unwrap_or(1).max(1)
 }
 
 /// The film of a file with the bytes of a frame on every line.

@@ -67,7 +67,7 @@ fn summary(shown: &Shown<'_>) -> Vec<String> {
             seeds::median(results, number, rate)
         };
         format!(
-            "{}: {:.2} Mbit/s in the long run; at least {:.2} Mbit/s in a second, {:.2} Mbit/s in ten seconds.",
+            "{}: {:.2} Mbit/s are sustained; at least {:.2} Mbit/s in a second, {:.2} Mbit/s in ten seconds.",
             one.label,
             seeds::median(results, number, |one| one.estimate.curve.long_term_rate().as_mbps_f64()),
             rate(1),

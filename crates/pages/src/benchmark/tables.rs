@@ -25,12 +25,12 @@ pub(super) fn summary(result: &BenchmarkResult, colors: &[Color]) -> Table {
             .named("long_term_rate")
             .help("Largest payload rate that is sustained with a known quantile of its delays: the curve's rate for long intervals.")
             .best(Best::Highest)
-                .apart(),
+            .apart(),
         Column::number("long run", "Mbit/s")
             .named("long_run")
             .help(
                 "What is attained in the long run: where rates are too high, what those probes were served, and between which rates it lies, 95 %; \
-                 otherwise the highest that is sustained.",
+                 otherwise the highest that is sustained. A dash: what they were served disagrees with the verdicts.",
             )
             .best(Best::Highest)
             .apart(),
@@ -166,9 +166,10 @@ fn row(one: &Attained, burst: bool, joint: bool, startup: bool, bursts: bool) ->
 
 /// Where the long-term rate lies.
 pub(super) fn long_run(one: &Attained) -> Cell {
-    let LongRun { low, high, served } = one.estimate.long_run(Probability::FIVE_PERCENT);
+    let LongRun { low, high, served, disagrees } = one.estimate.long_run(Probability::FIVE_PERCENT);
     let mbps = |rate: Rate| rate.as_mbps_f64();
     match high {
+        _ if disagrees => Cell::Missing,
         Some(high) => {
             let point = served.unwrap_or(low).clamp(low, high);
             Cell::quantity(mbps(point), mbps(low), mbps(high), 2)

@@ -2,19 +2,47 @@
 
 use std::collections::VecDeque;
 
-use flowstart_units::{Bytes, Rate};
+use flowstart_units::{Bytes, Rate, Time};
 
 use super::{InOrder, Record, RecordError};
-use crate::{Estimate, ProbeConfig, probe_rate};
+use crate::{Estimate, ProbeConfig, ProbeVerdict, probe_rate};
 
 /// Rows that say how far apart messages are.
 const LOOKED_AT: usize = 1000;
+/// The share of the messages that must be there where a rate is accepted: what of the others was
+/// lost tells no delay.
+const THERE: f64 = 0.95;
 
-/// Bytes of a message, of rows of one train; `None` if there is one row.
+/// The messages of a train that are there.
+struct There {
+    first: Time,
+    last: Time,
+    count: u64,
+}
+
+impl There {
+    /// Their share of those that a train of this rate has, from the first to the last of them.
+    fn share(&self, rate: Rate, size: Bytes) -> f64 {
+        let sent = self.last.since(self.first).as_secs_f64() * rate.as_bps() as f64 / size.bits() as f64 + 1.0;
+        self.count as f64 / sent
+    }
+}
+
+/// Bytes of a message, of rows of one train; `None` if there is one row. Where gaps are regular,
+/// those of messages that are missing are seen, and do not count.
 fn size(rows: &VecDeque<Record>, rate: Rate) -> Option<Bytes> {
-    let (first, last) = (rows.front()?, rows.back()?);
-    let apart =
-        last.sent.checked_since(first.sent)?.as_secs_f64() / rows.len().checked_sub(1).filter(|gaps| *gaps > 0)? as f64;
+    /// Regular gaps differ by less than this share.
+    const REGULAR: f64 = 0.1;
+    let mut gaps = Vec::with_capacity(rows.len());
+    for (row, next) in rows.iter().zip(rows.iter().skip(1)) {
+        gaps.push(next.sent.checked_since(row.sent)?.as_secs_f64());
+    }
+    gaps.sort_by(f64::total_cmp);
+    let usual = *gaps.get(gaps.len() / 4)?;
+    if gaps[gaps.len() / 20] >= usual * (1.0 - REGULAR) {
+        gaps.retain(|gap| (gap / usual - 1.0).abs() <= REGULAR);
+    }
+    let apart = gaps.iter().sum::<f64>() / gaps.len().max(1) as f64;
     Some(Bytes::new((rate.as_bps() as f64 * apart / 8.0).round().max(1.0) as u64))
 }
 
@@ -50,9 +78,15 @@ pub fn estimate_records(
             ahead.push_back(record?);
         }
         let config = &ProbeConfig { packet: size(&ahead, rate).unwrap_or(config.packet), ..config.clone() };
+        let first = ahead.front().map_or(Time::ZERO, |record| record.sent);
+        let mut there = There { first, last: first, count: 0 };
         let mut failure = None;
         let mut delays = std::iter::from_fn(|| {
-            match ahead.pop_front().map(Ok).or_else(|| records.next_if(same))?.and_then(|record| order.delay(&record)) {
+            let record = ahead.pop_front().map(Ok).or_else(|| records.next_if(same))?;
+            if let Ok(record) = &record {
+                (there.last, there.count) = (record.sent, there.count + 1);
+            }
+            match record.and_then(|record| order.delay(&record)) {
                 Ok(delay) => Some(delay),
                 Err(error) => {
                     failure = Some(error);
@@ -66,6 +100,10 @@ pub fn estimate_records(
         drop(delays);
         if let Some(failure) = failure {
             return Err(failure);
+        }
+        let share = there.share(rate, config.packet);
+        if matches!(probe.verdict, ProbeVerdict::Accepted(_)) && share < THERE {
+            return Err(RecordError::Missing(rate, (share * 100.0) as u64));
         }
         probes.push(probe);
     }

@@ -69,6 +69,8 @@ pub enum RecordError {
     OutOfOrder(u64),
     /// The file does not say at which rate it was measured, and nobody else did.
     NoRate,
+    /// Of this rate's messages only so many per cent are there, and the rate would be accepted.
+    Missing(Rate, u64),
     /// The configuration, or the rate in the file, is refused.
     Refused(crate::Error),
 }
@@ -101,6 +103,12 @@ impl fmt::Display for RecordError {
             }
             Self::OutOfOrder(row) => write!(f, "row {row}: sent before the packet of the row above"),
             Self::NoRate => f.write_str("has no column rate_bps; give the rate of the train"),
+            Self::Missing(rate, percent) => write!(
+                f,
+                "has {percent} % of the messages that a train of {rate} has between its first and its last row; delays of \
+                 those say nothing of the others: leave this rate out, or write all messages (as read when a reliable \
+                 stream had them)"
+            ),
             Self::Refused(error) => error.fmt(f),
         }
     }
