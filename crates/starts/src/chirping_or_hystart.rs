@@ -33,7 +33,8 @@ pub struct ChirpingOrHystart {
     /// Packets delivered before the flow began, or began again, and when its first ACK came; `None`
     /// until then.
     base: Option<(u64, Time)>,
-    /// When the last ACK came since then, and the longest time from one to the next.
+    /// When the last ACK came since then, and the longest time from one to the next; endless once
+    /// one told of a packet that came before earlier ones.
     apart: (Time, Span),
     /// Packets whose delivery the window has been given already.
     credit: u32,
@@ -217,7 +218,9 @@ impl FlowStart for ChirpingOrHystart {
             self.slowest.0 = self.slowest.0.max(ack.rtt.unwrap_or(Span::ZERO));
         }
         let (before, longest) = self.base.map_or((ack.now, Span::ZERO), |_| self.apart);
-        self.apart = (ack.now, longest.max(ack.now.since(before)));
+        // Where packets overtake one another a pause does not tell where a burst begins.
+        let apart = if ack.advanced { ack.now.since(before) } else { Span::MAX };
+        self.apart = (ack.now, longest.max(apart));
         let base = *self.base.get_or_insert((ack.delivered.saturating_sub(u64::from(ack.acked)), ack.now));
         if self.chirping.is_repairing() && window.ssthresh == INFINITE_SSTHRESH {
             // The timeout was taken back: a link that was silent cannot be read, and nothing would

@@ -200,6 +200,10 @@ fn the_longest_time_between_acks_is_of_those_since_the_flow_began_or_began_again
     assert_eq!(at(&mut start, &[50_000, 51_000, 51_200, 51_700]), ms(1));
     start.on_restart(Time::ZERO, Restart::Idle, &Window::new(10), LastRtt { srtt: ms(20), min_rtt: ms(20) });
     assert_eq!(at(&mut start, &[400_000, 400_300]), us(300));
+    // One that tells of a packet that came before earlier ones.
+    let early = Ack { now: Time::ZERO + us(400_400), advanced: false, ..with_rtt(ms(20)) };
+    start.on_ack(&early, &mut Window::new(10));
+    assert_eq!((start.apart.1, at(&mut start, &[400_500])), (Span::MAX, Span::MAX));
 }
 
 /// 10 packets arrived within 6 ms, 10 are to leave within 2.5 ms. With ACKs 1 ms apart a train of
@@ -208,7 +212,8 @@ fn the_longest_time_between_acks_is_of_those_since_the_flow_began_or_began_again
 #[test]
 fn a_train_that_is_longer_than_packets_were_spread_is_the_paths() {
     let us = Span::from_micros;
-    for (apart, limit) in [(ms(1), us(10_500)), (us(700), us(10_000)), (ms(3), us(10_000 + 8500))] {
+    let spread = us(10_000 + 8500);
+    for (apart, limit) in [(ms(1), us(10_500)), (us(700), us(10_000)), (ms(3), spread), (Span::MAX, spread)] {
         let mut start = ChirpingOrHystart::new(&AdaptiveChirpingConfig::default(), 10, false, 1448);
         start.apart.1 = apart;
         let mut window = Window::new(10);
