@@ -246,11 +246,18 @@ impl Client {
         self.end(now, Err(Failed(why.to_owned())));
     }
 
+    /// What this end has learnt of the path by now, if it sends, also where it is broken off.
+    #[must_use]
+    pub fn lesson(&self) -> Lesson {
+        self.sending.as_ref().map_or(Lesson::Nothing, Sending::lesson)
+    }
+
     /// How it went, once it is over.
     ///
     /// # Errors
     /// What went wrong.
     pub fn outcome(self) -> Result<Transferred, Failed> {
+        let lesson = self.lesson();
         match (self.ended, self.report, self.received) {
             (Some((_, Err(failed))), _, _) => Err(failed),
             // Nobody wants a part of a file without knowing.
@@ -261,13 +268,9 @@ impl Client {
                 let why = "it has a limit for the time of a transfer (`flowstart serve --most-time`)";
                 Err(Failed(format!("{} sent {bytes} of {size} bytes of the file: {why}", self.to)))
             }
-            (Some(_), Some(report), Some(received)) => Ok(Transferred {
-                report,
-                received,
-                fingerprint: self.fingerprint,
-                handshake: self.handshake,
-                lesson: self.sending.as_ref().map_or(Lesson::Nothing, Sending::lesson),
-            }),
+            (Some(_), Some(report), Some(received)) => {
+                Ok(Transferred { report, received, fingerprint: self.fingerprint, handshake: self.handshake, lesson })
+            }
             _ => Err(Failed(format!("{} ended the transfer before it was complete", self.to))),
         }
     }
@@ -297,8 +300,10 @@ impl Client {
                     Happening::Ready => self.ready(number),
                     Happening::Readable => self.read(now, number),
                     Happening::Finished(stream) => {
-                        if let Some(sending) = &mut self.sending {
-                            sending.finished(now, number, stream);
+                        if let (Some(sending), Some(connection)) =
+                            (&mut self.sending, self.endpoints[number].connection(0))
+                        {
+                            sending.finished(now, number, stream, connection);
                         }
                     }
                     Happening::Lost(reason) => {

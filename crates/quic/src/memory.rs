@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::net::IpAddr;
 
-use flowstart_congestion::{ControllerConfig, StartConfig};
+use flowstart_congestion::start::careful_resume::ResumePhase;
+use flowstart_congestion::{Controller, ControllerConfig, Start, StartConfig};
 use flowstart_units::{Bytes, Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +31,8 @@ pub struct Observed {
 /// What a transfer taught about the path to a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lesson {
-    /// It left its start, so this is what the path carries; `None` if that is little.
+    /// It left its start, or took a jump back, so this is what the path carries; `None` if that is
+    /// little.
     Path(Option<Observed>),
     /// It ended before: the path carries so much at least.
     AtLeast(Observed),
@@ -43,18 +45,34 @@ pub enum Lesson {
 pub(crate) struct Rounds {
     since: Option<(Time, u64)>,
     left_start: bool,
+    /// The jump was taken back, or met a timeout.
+    jump_failed: bool,
     volumes: VecDeque<u64>,
+    /// The largest volume of all, also of the round trips after the last data was given out.
+    most: u64,
     rtt: Span,
+}
+
+/// True if what was known of the path led to a jump that it did not bear.
+fn jump_failed(controller: &Controller) -> bool {
+    let Start::CarefulResume(resume) = controller.start() else { return false };
+    match resume.phase() {
+        ResumePhase::SafeRetreat(_) => true,
+        ResumePhase::Unvalidated { .. } | ResumePhase::Validating(_) => controller.start_exit().is_some(),
+        ResumePhase::Reconnaissance | ResumePhase::Normal => false,
+    }
 }
 
 impl Rounds {
     /// Looks at a connection after an ACK. A round trip takes as long as the shortest so far: what
-    /// a queue holds is not what the path carries.
-    pub(crate) fn look(&mut self, now: Time, ledger: &Ledger) {
+    /// a queue holds is not what the path carries. `over` if all data is given out: what arrives
+    /// from then on is less than the path carries, but more than nothing where a jump failed.
+    pub(crate) fn look(&mut self, now: Time, over: bool, ledger: &Ledger) {
+        self.jump_failed |= jump_failed(ledger.controller());
         let delivered = ledger.counts().delivered;
         let left = ledger.controller().start_exit().is_some();
         self.rtt = ledger.min_rtt();
-        if left && !self.left_start {
+        if left && !over && !self.left_start {
             // The last round trip of a start that overshoots says more than those before.
             self.volumes.drain(..self.volumes.len().saturating_sub(1));
             self.left_start = true;
@@ -69,16 +87,22 @@ impl Rounds {
         }
         let arrived = (delivered - before).saturating_mul(u64::from(ledger.mtu()));
         let share = u128::from(arrived) * u128::from(self.rtt.as_nanos()) / u128::from(elapsed.as_nanos().max(1));
-        if self.volumes.len() == ROUNDS {
-            self.volumes.pop_front();
+        let share = u64::try_from(share).unwrap_or(u64::MAX);
+        self.most = self.most.max(share);
+        if !over {
+            if self.volumes.len() == ROUNDS {
+                self.volumes.pop_front();
+            }
+            self.volumes.push_back(share);
         }
-        self.volumes.push_back(u64::try_from(share).unwrap_or(u64::MAX));
         self.since = Some((now, delivered));
     }
 
     /// What a transfer taught that began with an initial window of so many bytes: the median of the
     /// last round trips, or half of the last if it never left its start, which may have been about
-    /// to overshoot (RFC 9959). Less than four initial windows are little.
+    /// to overshoot (RFC 9959). If a jump failed and little was left to send then, it is the most
+    /// that arrived in a round trip: what was known before is wrong. Less than four initial windows
+    /// are little.
     pub(crate) fn lesson(&self, initial_window: u64) -> Lesson {
         let worth = |bytes: &u64| *bytes >= initial_window.saturating_mul(LEAST_WINDOWS);
         let observed = |bytes| Observed { bytes, rtt: self.rtt.as_nanos() };
@@ -86,6 +110,9 @@ impl Rounds {
             let mut sorted: Vec<u64> = self.volumes.iter().copied().collect();
             sorted.sort_unstable();
             return Lesson::Path(sorted.get(sorted.len() / 2).copied().filter(worth).map(observed));
+        }
+        if self.jump_failed {
+            return Lesson::Path(Some(self.most).filter(worth).map(observed));
         }
         let half = self.volumes.back().map(|last| last / 2);
         half.filter(worth).map_or(Lesson::Nothing, |bytes| Lesson::AtLeast(observed(bytes)))
@@ -362,7 +389,7 @@ mod tests {
             left_start,
             volumes: volumes.iter().copied().collect(),
             rtt: Span::from_millis(40),
-            since: None,
+            ..Rounds::default()
         };
         let seen = |bytes| Observed { bytes, rtt: 40_000_000 };
         assert_eq!(rounds(true, &[90_000, 10_000, 50_000]).lesson(12_500), path(seen(50_000)));
@@ -370,5 +397,9 @@ mod tests {
         assert_eq!(rounds(false, &[10_000, 120_000]).lesson(15_000), Lesson::AtLeast(seen(60_000)));
         assert_eq!(rounds(false, &[10_000, 120_000]).lesson(15_001), Lesson::Nothing);
         assert_eq!(rounds(false, &[]).lesson(0), Lesson::Nothing);
+        let failed = |left_start, most| Rounds { jump_failed: true, most, ..rounds(left_start, &[300_000, 80_000]) };
+        assert_eq!(failed(false, 60_000).lesson(15_000), path(seen(60_000)), "whatever half of the last is");
+        assert_eq!(failed(false, 59_999).lesson(15_000), Lesson::Path(None));
+        assert_eq!(failed(true, 300_000).lesson(15_000), path(seen(300_000)), "enough was seen behind it");
     }
 }

@@ -333,8 +333,8 @@ impl Sending {
         let counts = ledger.counts();
         if counts.acks > self.totals[number].acks {
             self.rtts.add(ledger.latest_rtt().as_nanos());
-            if number == 0 && !self.over {
-                self.rounds.look(now, ledger);
+            if number == 0 {
+                self.rounds.look(now, self.over, ledger);
             }
         }
         self.totals[number] = counts;
@@ -470,8 +470,12 @@ impl Sending {
         }
     }
 
-    /// All data of a stream was acknowledged.
-    pub fn finished(&mut self, now: Time, number: usize, stream: StreamId) {
+    /// All data of a stream of this connection was acknowledged.
+    pub fn finished(&mut self, now: Time, number: usize, stream: StreamId, connection: &Connection) {
+        // It may not be fed any more, and its last ACK may say that a jump failed.
+        if let Some(ledger) = connection.ledger().filter(|_| number == 0) {
+            self.rounds.look(now, self.over, ledger);
+        }
         if let Some(lane) = self.lanes.get_mut(number)
             && lane.streams.contains(&stream)
         {

@@ -273,8 +273,9 @@ impl Server {
                     Happening::Finished(stream) => {
                         if let Some((session, member)) = self.session_of(number)
                             && let Some(sending) = self.sessions.get_mut(&session).and_then(|it| it.sending.as_mut())
+                            && let Some(connection) = self.endpoint.connection(number)
                         {
-                            sending.finished(now, member, stream);
+                            sending.finished(now, member, stream, connection);
                         }
                         self.changed.insert(number);
                     }

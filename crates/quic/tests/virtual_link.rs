@@ -131,6 +131,37 @@ fn what_a_transfer_learnt_lets_the_next_one_jump() {
     assert_eq!(late.report.resumed, None, "too old");
 }
 
+/// The next one would do the same damage again, and the one after it.
+#[test]
+fn a_jump_that_failed_is_learnt_from_however_soon_the_transfer_ends() {
+    let link =
+        |mbps, buffer| Link { rate: Rate::from_mbps(mbps), delay: Span::from_millis(30), buffer, ..Link::default() };
+    let (_, memory, _) = remembered(&link(100, 500), 10_000_000, &Memory::default(), 100);
+    for (mbps, buffer) in [(5, 26), (10, 20), (20, 104), (20, 30)] {
+        for size in [200_000, 250_000, 300_000, 400_000, 700_000, 1_000_000] {
+            let (failed, after, learnt) = remembered(&link(mbps, buffer), size, &memory, 200);
+            let Some(Observed { bytes: known, .. }) = failed.report.resumed else { panic!("{:?}", failed.report) };
+            let what = format!("{mbps} Mbit/s, {size} bytes, {} of {known} lost", failed.report.lost);
+            if failed.report.lost == 0 {
+                // All of it fitted into the path and its queue.
+                assert_eq!(learnt, None, "{what}");
+                continue;
+            }
+            let Some(Lesson::Path(seen)) = learnt else { panic!("{what}: {learnt:?}") };
+            // A round trip of the path, and a little for ACKs that arrive together.
+            let most = mbps * 1_000_000 / 8 * 60 / 1000 * 110 / 100;
+            assert!(seen.is_none_or(|seen| seen.bytes <= most), "{what}: {seen:?}");
+            let (next, _, _) = remembered(&link(mbps, buffer), size, &after, 300);
+            assert_eq!(next.report.resumed, seen, "{what}");
+        }
+    }
+    // What fits takes nothing away, however little it is.
+    for size in [1000, 30_000, 200_000, 300_000] {
+        let (fitted, _, learnt) = remembered(&link(100, 500), size, &memory, 200);
+        assert!(fitted.report.resumed.is_some() && fitted.report.lost == 0 && learnt.is_none(), "{size}: {learnt:?}");
+    }
+}
+
 #[test]
 fn marks_are_heard_and_keep_the_queue_short() {
     let link = Link { mark: 10, ..Link::default() };

@@ -110,13 +110,14 @@ impl Target {
                 client.stop(now, "interrupted");
             }
         })?;
+        // A jump that failed is none to be repeated, however the transfer ended.
+        if let Some(memory) = memory {
+            memory.learn(place, today(), proposed, client.lesson());
+        }
         if let Some(so_far) = stopped {
             return Ok((Ended::Stopped(Box::new(so_far)), real_time));
         }
         let transferred = client.outcome().map_err(wrong)?;
-        if let Some(memory) = memory {
-            memory.learn(place, today(), proposed, transferred.lesson);
-        }
         Ok((Ended::Whole(Box::new(transferred)), real_time))
     }
 
