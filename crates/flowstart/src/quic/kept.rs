@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use flowstart_quic::{Lesson, Memory};
+use flowstart_units::{Span, Time};
 
 use super::args::MemoryArgs;
 use super::wrong;
@@ -67,6 +68,38 @@ impl Kept {
     }
 }
 
+/// How long a file that could not be written is left alone, unless more is learnt.
+const AGAIN: Span = Span::from_secs(10);
+
+/// A file that what a server learns is written to.
+#[derive(Debug)]
+pub(super) struct Keeping {
+    kept: Kept,
+    /// When that failed last, and why.
+    failed: Option<(Time, String)>,
+}
+
+impl Keeping {
+    pub(super) fn new(kept: Kept) -> Self {
+        Self { kept, failed: None }
+    }
+
+    /// Writes what is known and not written; `new` if it was learnt just now. Why that failed, if
+    /// it did, once for all that was learnt: it is tried again in silence.
+    pub(super) fn keep(&mut self, now: Time, new: bool, memory: &mut Memory) -> Option<String> {
+        let waits = |(tried, _): &(Time, String)| now >= *tried && now.since(*tried) < AGAIN;
+        if !new && self.failed.as_ref().is_some_and(waits) {
+            return None;
+        }
+        let before = self.failed.take();
+        let Err(failure) = self.kept.write(memory) else { return None };
+        let (_, why) = failure.told();
+        let told = !new && before.is_some_and(|(_, before)| before == why);
+        self.failed = Some((now, why.clone()));
+        (!told).then_some(why)
+    }
+}
+
 /// What was learnt, for people.
 pub(super) fn learnt(lesson: &Lesson) -> String {
     match lesson {
@@ -74,5 +107,50 @@ pub(super) fn learnt(lesson: &Lesson) -> String {
             format!("the path carries {} kB per round trip of {:.1} ms", seen.bytes / 1000, seen.rtt as f64 / 1e6)
         }
         Lesson::Path(None) | Lesson::Nothing => "the path carries too little to jump: forgotten".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_said_once_for_what_was_learnt_and_tried_again() {
+        use flowstart_quic::Observed;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("paths.json");
+        let mut memory = Memory::default();
+        let learn = |memory: &mut Memory, last: u8| {
+            let seen = Observed { bytes: 100_000, rtt: 20_000_000 };
+            memory.learn([192, 0, 2, last].into(), today(), None, Lesson::AtLeast(seen));
+        };
+        let mut keeping = Keeping::new(Kept { path: path.clone() });
+        let at = |millis| Time::ZERO + Span::from_millis(millis);
+        learn(&mut memory, 1);
+        assert_eq!(keeping.keep(at(0), true, &mut memory), None);
+        std::fs::write(&path, "garbage").unwrap();
+        learn(&mut memory, 2);
+        let said = keeping.keep(at(100), true, &mut memory).unwrap();
+        assert!(said.contains("is no memory of flowstart's"), "{said}");
+        for tenth in 2..400 {
+            assert_eq!(keeping.keep(at(100 * tenth), false, &mut memory), None, "{tenth}");
+        }
+        learn(&mut memory, 3);
+        assert_eq!(keeping.keep(at(40_000), true, &mut memory), Some(said), "something else is not kept");
+        // Somebody mends it.
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(keeping.keep(at(49_900), false, &mut memory), None);
+        assert!(!path.exists(), "not yet");
+        assert_eq!(keeping.keep(at(50_000), false, &mut memory), None);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(["192.0.2.1", "192.0.2.2", "192.0.2.3"].iter().all(|place| text.contains(place)), "{text}");
+        // At the very end time is not known.
+        std::fs::remove_file(&path).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        learn(&mut memory, 4);
+        assert!(keeping.keep(at(60_000), true, &mut memory).is_some());
+        std::fs::remove_dir(&path).unwrap();
+        assert_eq!(keeping.keep(Time::ZERO, false, &mut memory), None);
+        assert!(path.exists());
     }
 }

@@ -9,11 +9,11 @@ use flowstart_files::WholeFile;
 use flowstart_quic::controller;
 use flowstart_quic::message::{Direction, OLDEST, Request};
 use flowstart_quic::tls::Identity;
-use flowstart_quic::{Clock, Limits, Qlog, Server, Service, Sink, SoFar, Sockets};
+use flowstart_quic::{Clock, Limits, News, Qlog, Server, Service, Sink, SoFar, Sockets};
 use flowstart_race::Carrier;
 use flowstart_units::{Bytes, Span, Time};
 
-use super::kept::{Kept, today};
+use super::kept::{Keeping, Kept, today};
 use super::target::{Ended, Target, plain, session};
 use super::{FetchArgs, ServeArgs, show, wrong};
 use crate::interrupt;
@@ -65,9 +65,9 @@ pub(crate) fn serve(args: &ServeArgs) -> Done {
     };
     let make = Box::new(|start: &str, avoidance: &str, mtu| controller(start, avoidance, mtu));
     let mut server = Server::new(clock, &limits, &identity, service, make, args.one_off).map_err(wrong)?;
-    let kept = kept.map(|(kept, memory)| {
+    let mut keeping = kept.map(|(kept, memory)| {
         server.remember(memory, Box::new(today));
-        kept
+        Keeping::new(kept)
     });
     let mut sockets = Sockets::new(vec![socket], clock).map_err(wrong)?;
     let address = sockets.address(0).map_err(wrong)?;
@@ -76,14 +76,16 @@ pub(crate) fn serve(args: &ServeArgs) -> Done {
     let cancel = interrupt::listen();
     let mut over = None;
     let watch = &mut |server: &mut Server, now: Time| {
+        let mut new = false;
         for news in server.take_news() {
+            new |= matches!(news, News::Learnt(..));
             note(&show::news(&news));
         }
         if let Err(Failure::Usage(why)) = logged(qlog.as_ref()) {
             note(&format!("a log ends early: {why}"));
         }
-        if let (Some(kept), Some(memory)) = (&kept, server.changed_memory())
-            && let Err(Failure::Usage(why)) = kept.write(memory)
+        if let (Some(keeping), Some(memory)) = (&mut keeping, server.changed_memory())
+            && let Some(why) = keeping.keep(now, new, memory)
         {
             note(&format!("what was learnt is not kept: {why}"));
         }
