@@ -89,6 +89,8 @@ pub struct Client {
     to: SocketAddr,
     began: Time,
     heard: bool,
+    /// When the system took in the datagram that is handled, or was last.
+    arrived: Time,
     attempts: Attempts,
     accepted: bool,
     sending: Option<Sending>,
@@ -147,6 +149,7 @@ impl Client {
             to,
             began: now,
             heard: false,
+            arrived: Time::ZERO,
             attempts,
             accepted: false,
             sending,
@@ -177,11 +180,7 @@ impl Client {
     /// What this end knows of the transfer by now.
     #[must_use]
     pub fn so_far(&self, now: Time) -> SoFar {
-        let received = self.receiving.as_ref().map(|receiving| Received {
-            bytes: receiving.delivered(),
-            nanos: receiving.times().map_or(0, |(first, last)| last.since(first).as_nanos()),
-            intact: receiving.is_intact(),
-        });
+        let received = self.receiving.as_ref().map(Receiving::received);
         let report = self.sending.as_ref().filter(|sending| sending.began().is_some()).map(|it| it.report(now));
         SoFar { report, received, handshake: self.handshake, fingerprint: self.fingerprint }
     }
@@ -343,7 +342,8 @@ impl Client {
             line.inbound.push(stream);
         }
         if let Some(receiving) = &mut self.receiving {
-            line.inbound.retain(|stream| receiving.goes_on(now, number, *stream, connection, &mut |_| {}));
+            let at = self.arrived;
+            line.inbound.retain(|stream| receiving.goes_on(at, number, *stream, connection, &mut |_| {}));
         }
         loop {
             match self.lines[number].decoder.message() {
@@ -406,8 +406,7 @@ impl Client {
             }
             let bytes = receiving.delivered();
             if self.report.as_ref().is_some_and(|report| bytes >= report.bytes) {
-                let nanos = receiving.times().map_or(0, |(first, last)| last.since(first).as_nanos());
-                self.received = Some(Received { bytes, nanos, intact: receiving.is_intact() });
+                self.received = Some(receiving.received());
             }
         }
         if self.report.is_some() && self.received.is_some() {
@@ -429,6 +428,7 @@ impl Node for Client {
 
     fn handle(&mut self, now: Time, socket: usize, arrival: &Arrival, data: &[u8]) {
         self.heard = true;
+        self.arrived = arrival.at;
         self.attempts.heard(now, socket, data);
         if let Some(endpoint) = self.endpoints.get_mut(socket) {
             endpoint.handle(now, arrival, data, &mut |_| false);

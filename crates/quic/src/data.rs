@@ -11,6 +11,7 @@ use flowstart_transport::Joining;
 use flowstart_units::Time;
 
 use crate::connection::Connection;
+use crate::message::Received;
 use crate::stack::StreamId;
 
 /// Bytes before every piece: its offset (eight) and its length (four).
@@ -176,6 +177,8 @@ pub struct Receiving {
     pieces: HashMap<(usize, StreamId), Piece>,
     first: Option<Time>,
     last: Time,
+    /// Bytes that came when the first did.
+    with_first: u64,
     wrong: Option<u64>,
     fault: Option<String>,
     /// Bytes that may still arrive.
@@ -195,6 +198,7 @@ impl Receiving {
             pieces: HashMap::new(),
             first: None,
             last: Time::ZERO,
+            with_first: 0,
             wrong: None,
             fault: None,
         }
@@ -210,6 +214,18 @@ impl Receiving {
     #[must_use]
     pub fn times(&self) -> Option<(Time, Time)> {
         self.first.map(|first| (first, self.last))
+    }
+
+    /// What there is by now.
+    #[must_use]
+    pub fn received(&self) -> Received {
+        let bytes = self.delivered();
+        Received {
+            bytes,
+            nanos: self.times().map_or(0, |(first, last)| last.since(first).as_nanos()),
+            intact: self.is_intact(),
+            first: self.with_first.min(bytes),
+        }
     }
 
     /// True if all test data was right.
@@ -308,8 +324,10 @@ impl Receiving {
             hear(piece.offset..end);
             piece.offset = end;
             piece.left -= part.len() as u32;
-            self.first.get_or_insert(now);
-            self.last = now;
+            if now <= *self.first.get_or_insert(now) {
+                self.with_first += part.len() as u64;
+            }
+            self.last = self.last.max(now);
         }
     }
 }
@@ -344,6 +362,7 @@ mod tests {
         receiving.take(Time::from_nanos(9), 0, stream(4), &wrong, &mut |_| {});
         assert_eq!((receiving.delivered(), receiving.is_intact()), (1523, false));
         assert_eq!(receiving.times(), Some((Time::ZERO, Time::from_nanos(9))));
+        assert_eq!(receiving.received(), Received { bytes: 1523, nanos: 9, intact: false, first: 500 });
     }
 
     #[test]

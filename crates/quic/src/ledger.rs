@@ -71,6 +71,8 @@ pub struct Ledger {
     mtu: u32,
     next: u64,
     in_flight: u32,
+    /// Their bytes.
+    in_flight_bytes: u64,
     rtt: SmoothedRtt,
     min_rtt: Span,
     latest: Span,
@@ -108,6 +110,7 @@ impl Ledger {
             mtu,
             next: 0,
             in_flight: 0,
+            in_flight_bytes: 0,
             rtt: SmoothedRtt::new(rtt),
             min_rtt: if rtt.is_zero() { Span::MAX } else { rtt },
             latest: rtt,
@@ -154,7 +157,7 @@ impl Ledger {
             cwnd: u64::from(self.controller.cwnd()) * mtu,
             ssthresh: (ssthresh != INFINITE_SSTHRESH).then_some(u64::from(ssthresh) * mtu),
             pacing_rate: self.controller.pacing_rate().map(|rate| rate.as_bps()),
-            in_flight: u64::from(self.in_flight) * mtu,
+            in_flight: self.in_flight_bytes,
         };
         if let Some(log) = &mut self.log {
             log.metrics(now, metrics);
@@ -306,6 +309,7 @@ impl Ledger {
         self.for_good.packets += 1;
         self.for_good.bytes += u64::from(bytes);
         self.in_flight += 1;
+        self.in_flight_bytes += u64::from(bytes);
         self.last_sent = Some(now);
         self.sent_in_burst = true;
         if self.reduction.walking {
@@ -334,6 +338,7 @@ impl Ledger {
         let Record { number, seq, stands_for, bytes, flight, .. } = *record;
         self.repairs.on_delivered(seq, stands_for);
         self.in_flight -= 1;
+        self.in_flight_bytes -= u64::from(bytes);
         self.batch.bytes += u64::from(bytes);
         if self.batch.newest.is_none_or(|(newest, _)| number > newest) {
             self.batch.newest = Some((number, flight));
@@ -355,6 +360,7 @@ impl Ledger {
         self.for_good.packets -= 1;
         self.for_good.bytes -= u64::from(bytes);
         self.in_flight -= 1;
+        self.in_flight_bytes -= u64::from(bytes);
         self.counts.lost += 1;
         self.batch.lost += 1;
         self.batch.lost_seq = self.batch.lost_seq.max(Some(seq));

@@ -240,6 +240,10 @@ pub struct Received {
     pub nanos: u64,
     /// Every byte of test data was the right one.
     pub intact: bool,
+    /// Bytes that came with the first packet, and so before that time began; 0 from ends of before
+    /// there was this word.
+    #[serde(default)]
+    pub first: u64,
 }
 
 /// When messages of a [`Paced`] application were read at the other end, by the clock there.
@@ -351,7 +355,7 @@ mod tests {
         let messages = [
             Message::Join(7),
             Message::Refused("too many".into()),
-            Message::Received(Received { bytes: 1, nanos: 2, intact: true }),
+            Message::Received(Received { bytes: 1, nanos: 2, intact: true, first: 1 }),
             Message::Readings(Readings { first: 3, told: u64::MAX, ages: vec![9, 0], waits: vec![1, 2] }),
         ];
         let wire: Vec<u8> = messages.iter().flat_map(Message::encode).collect();

@@ -43,6 +43,8 @@ pub(crate) struct Log {
     file: PathBuf,
     told: Qlog,
     began: Time,
+    /// When the last event was.
+    last: Time,
     metrics: Metrics,
 }
 
@@ -59,7 +61,7 @@ pub(crate) struct Metrics {
     pub(crate) ssthresh: Option<u64>,
     /// Bits per second, of what is paced.
     pub(crate) pacing_rate: Option<u64>,
-    /// Full packets in flight, in bytes.
+    /// Bytes of packets in flight.
     pub(crate) in_flight: u64,
 }
 
@@ -72,6 +74,29 @@ impl std::fmt::Debug for Log {
 /// Where a log is written if that can be done, the name of its file, and who is told.
 type Place = (io::Result<Box<dyn Write + Send>>, PathBuf, Qlog);
 
+/// Files of other programs that began in the same millisecond, at most.
+const SAME_NAMES: u128 = 1000;
+
+/// A file of this time that was not there, or of the next millisecond of which there is none:
+/// another program may write logs into the same folder.
+fn new_file(folder: &Path, day: u128, rest: &str) -> (io::Result<std::fs::File>, PathBuf) {
+    let mut tried = (day..day + SAME_NAMES).map(|day| {
+        let file = folder.join(format!("{day}-{rest}.qlog"));
+        (std::fs::File::create_new(&file), file)
+    });
+    let is_free = |to: &io::Result<std::fs::File>| {
+        to.as_ref().err().is_none_or(|error| error.kind() != io::ErrorKind::AlreadyExists)
+    };
+    let mut last = (Err(io::ErrorKind::AlreadyExists.into()), folder.to_owned());
+    for each in &mut tried {
+        last = each;
+        if is_free(&last.0) {
+            break;
+        }
+    }
+    last
+}
+
 fn millis(span: Span) -> Value {
     json!(span.as_nanos() as f64 / 1e6)
 }
@@ -82,13 +107,13 @@ impl Log {
     pub(crate) fn create(told: Qlog, now: Time, connection: usize, server: bool, title: &str) -> Self {
         let side = if server { "server" } else { "client" };
         let day = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_millis();
-        let file = told.folder.join(format!("{day}-{connection}-{side}.qlog"));
-        let to = std::fs::File::create_new(&file).map(|file| Box::new(BufWriter::new(file)) as Box<dyn Write + Send>);
+        let (to, file) = new_file(&told.folder, day, &format!("{connection}-{side}"));
+        let to = to.map(|file| Box::new(BufWriter::new(file)) as Box<dyn Write + Send>);
         Self::begin((to, file, told), now, side, title)
     }
 
     fn begin((to, file, told): Place, now: Time, side: &str, title: &str) -> Self {
-        let mut log = Self { to: None, file, told, began: now, metrics: Metrics::default() };
+        let mut log = Self { to: None, file, told, began: now, last: now, metrics: Metrics::default() };
         match to {
             Ok(to) => log.to = Some(to),
             Err(error) => log.fail(error),
@@ -124,7 +149,11 @@ impl Log {
         }
     }
 
+    /// Something happened. An ACK that was read late arrived before packets left that are in the log
+    /// already: what it says is written with the time of the last of them.
     fn event(&mut self, now: Time, name: &str, data: &Value) {
+        let now = now.max(self.last);
+        self.last = now;
         self.record(&json!({ "time": millis(now.since(self.began)), "name": format!("quic:{name}"), "data": data }));
     }
 
@@ -266,6 +295,36 @@ mod tests {
         let (file, error) = qlog.take_failure().unwrap();
         assert!(file.starts_with("/nowhere") && error.kind() == io::ErrorKind::NotFound, "{error}");
         assert!(qlog.take_failure().is_none());
+    }
+
+    #[test]
+    fn logs_that_begin_in_the_same_millisecond_have_different_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let named = |day| {
+            let (to, file) = new_file(folder.path(), day, "0-client");
+            to.unwrap();
+            file.file_name().unwrap().to_string_lossy().into_owned()
+        };
+        assert_eq!([named(7), named(7), named(7)], ["7-0-client.qlog", "8-0-client.qlog", "9-0-client.qlog"]);
+        let (failed, file) = new_file(&folder.path().join("none"), 7, "0-client");
+        assert_eq!(failed.unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert!(file.ends_with("7-0-client.qlog"), "the first is named");
+    }
+
+    /// ACKs that are read late are told with the time at which they arrived.
+    #[test]
+    fn time_does_not_run_backwards_in_a_log() {
+        let written = Shared::default();
+        let at = |millis| Time::ZERO + Span::from_millis(millis);
+        let place = (Ok(Box::new(written.clone()) as Box<dyn Write + Send>), PathBuf::new(), Qlog::new(Path::new("")));
+        let mut log = Log::begin(place, at(5), "client", "");
+        log.sent(at(9), 7, 1452);
+        log.acked(at(8), 6);
+        log.sent(at(10), 8, 1452);
+        let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
+        let times: Vec<Value> =
+            text.split('\u{1e}').skip(2).map(|record| serde_json::from_str::<Value>(record).unwrap()["time"].clone()).collect();
+        assert_eq!(times, [json!(4.0), json!(4.0), json!(5.0)]);
     }
 
     /// What is written stays in a buffer until the end, which said nothing.

@@ -13,7 +13,7 @@ use crate::departures::MessageEnds;
 use crate::ledger::HEADER_BYTES;
 use crate::look::{Look, LookConfig};
 use crate::memory::{Lesson, Observed, Rounds};
-use crate::message::{Isolated, Paced, Report, Request};
+use crate::message::{Isolated, Paced, Received, Report, Request};
 use crate::stack::{Dir, StreamId};
 
 mod lane;
@@ -516,6 +516,13 @@ impl Sending {
             resumed: self.resumed,
             look: self.look.as_ref().map(|look| look.findings(self.ecn).in_version(self.version)),
         }
+    }
+
+    /// What the other end has by this report, of when all was acknowledged: a round trip later than
+    /// it arrived, the first packet as the last.
+    pub(crate) fn acknowledged(&self, report: &Report) -> Received {
+        let first = (u64::from(self.config.mss) - OVERHEAD).min(report.bytes);
+        Received { bytes: report.bytes, nanos: report.nanos.saturating_sub(report.min_rtt), intact: true, first }
     }
 
     /// The smallest RTT; zero before the first.

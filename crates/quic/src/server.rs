@@ -363,7 +363,7 @@ impl Server {
                         telling.arrived(at, &bytes);
                     }
                 };
-                receiving.goes_on(now, member, *stream, connection, &mut hear)
+                receiving.goes_on(at, member, *stream, connection, &mut hear)
             });
             if let Some(telling) = telling {
                 telling.note(now, receiving.delivered());
@@ -431,8 +431,7 @@ impl Server {
             fault = sending.fault().map(str::to_owned);
             if sending.is_complete() {
                 let report = sending.report(now);
-                let received = Received { bytes: report.bytes, nanos: report.nanos, intact: true };
-                self.news.push(News::Complete(session.peer, received));
+                self.news.push(News::Complete(session.peer, sending.acknowledged(&report)));
                 message = Some(Message::Report(Box::new(report)));
             }
         }
@@ -446,8 +445,7 @@ impl Server {
         if let (Some(receiving), Some(report), false) = (&session.receiving, &session.peer_report, behind) {
             let bytes = receiving.delivered();
             if bytes >= report.bytes {
-                let nanos = receiving.times().map_or(0, |(first, last)| last.since(first).as_nanos());
-                let received = Received { bytes, nanos, intact: receiving.is_intact() };
+                let received = receiving.received();
                 self.news.push(News::Complete(session.peer, received.clone()));
                 message = Some(Message::Received(received));
             }

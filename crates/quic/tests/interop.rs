@@ -322,7 +322,7 @@ fn with_plain_server(direction: Direction) -> Transferred {
         let told = plain.heard.iter().any(|message| matches!(message, Message::Report(_)));
         let (bytes, intact) = (plain.receiving.delivered(), plain.receiving.is_intact());
         if said == 1 && told && bytes == SIZE {
-            plain.say(&Message::Received(Received { bytes, nanos: 1, intact }));
+            plain.say(&Message::Received(Received { bytes, nanos: 1, intact, first: 0 }));
             said = 2;
         }
         client.is_over(Time::NEVER)

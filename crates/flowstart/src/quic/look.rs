@@ -315,7 +315,7 @@ mod tests {
                       "queue": 2_500_000, "lost": 0, "overflowed": false, "ecn": true },
         });
         let report = serde_json::from_value(document).unwrap();
-        let received = Received { bytes: 1, nanos: 1, intact: true };
+        let received = Received { bytes: 1, nanos: 1, intact: true, first: 0 };
         Transferred { report, received, fingerprint: None, handshake: Span::ZERO, lesson: Lesson::Nothing }
     }
 

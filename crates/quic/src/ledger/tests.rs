@@ -287,3 +287,22 @@ fn a_recovery_of_bbr_does_not_wait_for_what_is_not_sent_again() {
     acknowledge(&mut ledger, at(42), 19);
     assert_eq!(ledger.reduction.repair, Repair::Nothing);
 }
+
+#[test]
+fn what_is_logged_as_in_flight_are_the_bytes_that_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut ledger = ledger(10);
+    ledger.keep(at(0), Log::create(crate::Qlog::new(folder.path()), at(0), 0, false, ""));
+    for (number, bytes) in [(1, 87), (2, 75), (3, 1452)] {
+        ledger.note(at(number), Told::Sent { number, bytes });
+    }
+    acknowledge(&mut ledger, at(20), 2);
+    ledger.note(at(21), Told::Lost { number: 1 });
+    ledger.settle(at(21), Span::ZERO);
+    drop(ledger);
+    let file = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+    let text = std::fs::read_to_string(file).unwrap();
+    let events = text.split('\u{1e}').skip(1).map(|record| serde_json::from_str::<serde_json::Value>(record).unwrap());
+    let logged: Vec<u64> = events.filter_map(|event| event["data"]["bytes_in_flight"].as_u64()).collect();
+    assert_eq!(logged, [87, 162, 1614, 1539, 1452]);
+}
