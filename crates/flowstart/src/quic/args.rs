@@ -119,7 +119,7 @@ pub(crate) struct ServerArgs {
     /// brackets
     pub(crate) host: String,
     /// UDP port [default: 4433]
-    #[arg(short, long)]
+    #[arg(short, long, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: Option<u16>,
     /// Fingerprint of the server's certificate, as `serve` prints it; needed beyond this machine
     #[arg(long, value_name = "HEX")]
@@ -139,8 +139,8 @@ const FETCH_EXAMPLES: &str = "Examples:
   flowstart fetch localhost --file notes.txt --out notes.txt
   flowstart fetch localhost -R -n 20MB -C careful_resume+cubic --memory paths.json
 
-Without --size, --time and --file it lasts 10 seconds. A contestant's queue and its words after a slash
-mean nothing here: the path is what it is, and packets are always paced.";
+Without --size, --time and --file it lasts 10 seconds. A contestant has no queue behind an @ here and
+no words behind a slash: the path is what it is, and packets are always paced.";
 
 /// Options of `flowstart fetch`.
 #[derive(Args, Debug)]
