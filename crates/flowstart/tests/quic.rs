@@ -186,6 +186,8 @@ fn what_is_wrong_is_one_sentence() {
         (vec!["fetch", "localhost:4433", "-p", "4434"], "the port is named twice, 4433 in localhost:4433 and 4434"),
         (vec!["path", "127.0.0.1:9"], "nobody listens"),
         (vec!["fetch", "[127.0.0.1]:9"], "is not HOST or HOST:PORT"),
+        (vec!["fetch", "127.0.0.1", "-p", "0"], "0 is not in 1..=65535"),
+        (vec!["path", "127.0.0.1", "-p", "65536"], "65536 is not in 1..=65535"),
         (vec!["serve", "--most-bytes", "0B"], "nobody could be served"),
         (vec!["serve", "--peer-time", "0s"], "nobody could be served"),
         (vec!["serve", "--connections", "0"], "0 is not in 1.."),
@@ -260,14 +262,17 @@ fn who_is_one_too_many_and_who_is_left_behind_are_told_why() {
 /// As in iperf3: with status 130 as everywhere else, and only once there is something to say.
 #[test]
 fn who_is_interrupted_says_what_was_transferred() {
-    let server = Server::start(&[]);
     let folder = tempfile::tempdir().unwrap();
+    let root = tempfile::tempdir().unwrap();
+    std::fs::File::create(root.path().join("large")).unwrap().set_len(9_000_000_000).unwrap();
+    let server = Server::start(&["--root", root.path().to_str().unwrap()]);
     let place = format!("127.0.0.1:{}", server.port);
-    let kept = folder.path().join("kept.json");
+    let [kept, copy] = ["kept.json", "copy"].map(|name| folder.path().join(name));
     for (options, word) in [
         (&["-t", "0", "--json"][..], "\"interrupted\": true"),
         (&["-t", "40", "-R"], "then interrupted: not all of it may have arrived"),
         (&["-t", "40", "-o", kept.to_str().unwrap()], ", then interrupted"),
+        (&["--file", "large", "--json", "-o", copy.to_str().unwrap()], "\"interrupted\": true"),
     ] {
         let mut command = flowstart();
         command.args(["fetch", &place]).args(options).args(["-C", "slow_start+cubic"]);
@@ -280,6 +285,7 @@ fn who_is_interrupted_says_what_was_transferred() {
         assert_eq!(output.status.code(), Some(130), "{options:?}: {said}{error}");
         assert!(said.contains(word) && error.contains("interrupted"), "{options:?}: {said}{error}");
     }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing of the file");
     let document: serde_json::Value = serde_json::from_slice(&std::fs::read(&kept).unwrap()).unwrap();
     assert!(document["received"]["bytes"].as_u64().unwrap() > 0 && document["report"].is_null(), "{document}");
 }

@@ -238,15 +238,16 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
     if outcome.received.intact { Ok(()) } else { Err(Failure::Check) }
 }
 
-/// Says what is known of a transfer that was interrupted. Of a file nothing is kept.
+/// Says what is known of a transfer that was interrupted. Of a file nothing is kept, and where it
+/// was to be written no result is.
 fn interrupted(args: &FetchArgs, request: &Request, so_far: &SoFar, real_time: bool) -> Done {
     let received = so_far.received.as_ref().map_or(0, |received| received.bytes);
     let sent = so_far.report.as_ref().map_or(0, |report| report.bytes);
-    if args.file.is_some() || received + sent == 0 {
+    if received + sent == 0 {
         return Err(Failure::InterruptedEarly);
     }
     let document = show::json_so_far(request, args.server.stack.into(), so_far, real_time);
-    if let Some(result) = &args.out {
+    if let Some(result) = args.out.as_ref().filter(|_| args.file.is_none()) {
         write_file(result, format!("{document:#}\n").as_bytes())?;
     }
     if args.json {
@@ -254,5 +255,5 @@ fn interrupted(args: &FetchArgs, request: &Request, so_far: &SoFar, real_time: b
     } else {
         print(&show::text_so_far(request, so_far))?;
     }
-    Err(Failure::Interrupted)
+    Err(if args.file.is_some() { Failure::InterruptedEarly } else { Failure::Interrupted })
 }
