@@ -234,10 +234,11 @@ impl Client {
         self.endpoints.get_mut(connection)?.connection(0)?.ledger()
     }
 
-    /// The latest RTT this end saw.
+    /// The latest RTT that this end measured of its data; `None` if it has sent none that was
+    /// acknowledged.
     #[must_use]
-    pub fn last_rtt(&self) -> Span {
-        self.sending.as_ref().map_or(self.handshake, Sending::last_rtt)
+    pub fn last_rtt(&self) -> Option<Span> {
+        self.sending.as_ref().map(Sending::last_rtt).filter(|rtt| !rtt.is_zero())
     }
 
     /// Ends it from this side.
@@ -350,6 +351,9 @@ impl Client {
                 Ok(None) => break,
                 Ok(Some(Message::Accepted(size))) => {
                     self.accepted = true;
+                    if let (Some(sending), Some(most)) = (&mut self.sending, size) {
+                        sending.bound(most);
+                    }
                     self.request.size = self.request.size.or(size);
                 }
                 Ok(Some(Message::Refused(why))) => self.end(now, Err(Failed(format!("{} refuses: {why}", self.to)))),

@@ -269,7 +269,8 @@ pub enum Message {
     Request(Request),
     /// The first on the second connection: the session it belongs to.
     Join(u64),
-    /// The server takes part; with the size of the file if one was asked for.
+    /// The server takes part; with the size of the file if one was asked for, or the bytes that a
+    /// client may send which named no size.
     Accepted(Option<u64>),
     /// It does not, and why.
     Refused(String),

@@ -322,8 +322,11 @@ mod tests {
         log.acked(at(8), 6);
         log.sent(at(10), 8, 1452);
         let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
-        let times: Vec<Value> =
-            text.split('\u{1e}').skip(2).map(|record| serde_json::from_str::<Value>(record).unwrap()["time"].clone()).collect();
+        let times: Vec<Value> = text
+            .split('\u{1e}')
+            .skip(2)
+            .map(|record| serde_json::from_str::<Value>(record).unwrap()["time"].clone())
+            .collect();
         assert_eq!(times, [json!(4.0), json!(4.0), json!(5.0)]);
     }
 

@@ -34,6 +34,10 @@ const LEAST_STREAMS: u8 = 16;
 const WITHOUT_DETECTOR: &str = "hystart++";
 /// Bytes of a piece outside of pairs.
 const PIECE: usize = 32 << 10;
+/// What a transfer for a time writes at once leaves in so long, unless that is less than a packet:
+/// it is to end at its time, and what is written leaves even so. (own choice: a twentieth of a
+/// second more is not seen)
+const AHEAD: Span = Span::from_millis(50);
 
 /// A transfer seen from its sender. Connections are numbered 0 and 1 here.
 #[derive(Debug)]
@@ -41,6 +45,8 @@ pub struct Sending {
     source: Source,
     size: Option<u64>,
     lasts: Option<Span>,
+    /// Somebody wants it to end at its time.
+    timed: bool,
     next: u64,
     lanes: Vec<Lane>,
     config: ControllerConfig,
@@ -90,6 +96,7 @@ impl Sending {
             source,
             size,
             lasts,
+            timed: lasts.is_some(),
             next: 0,
             lanes: (0..connections.clamp(1, 2)).map(|_| Lane::default()).collect(),
             config,
@@ -124,6 +131,16 @@ impl Sending {
     /// The start was told what an earlier transfer saw.
     pub fn resume(&mut self, seen: Option<Observed>) {
         self.resumed = seen;
+    }
+
+    /// Its time is what was asked for, or only a limit that it should not reach.
+    pub(crate) fn timed(&mut self, timed: bool) {
+        self.timed = timed;
+    }
+
+    /// The other end takes no more bytes than these.
+    pub(crate) fn bound(&mut self, most: u64) {
+        self.size = Some(self.size.map_or(most, |size| size.min(most)));
     }
 
     /// From now on it is remembered where messages of a paced application end.
@@ -347,6 +364,22 @@ impl Sending {
         }
     }
 
+    /// Bytes that leave in a short time, as far as is known, if it is to end at its time.
+    fn leaves_soon(&self, now: Time, connection: &Connection) -> usize {
+        // Messages are pieces of their own.
+        let (true, None, Some(began), Some(ledger)) = (self.timed, self.paced, self.began, connection.ledger()) else {
+            return PIECE;
+        };
+        let within = |packets: u64, time: Span| match time.as_nanos() {
+            0 => 0,
+            nanos => u128::from(packets) * u128::from(ledger.mtu()) * u128::from(AHEAD.as_nanos()) / u128::from(nanos),
+        };
+        // A path that has become slower has a smaller window, one that is slow has delivered less.
+        let delivered = within(ledger.counts().delivered, now.since(began));
+        let least = delivered.min(within(u64::from(ledger.controller().cwnd()), ledger.srtt()));
+        usize::try_from(least).map_or(PIECE, |least| least.min(PIECE))
+    }
+
     /// Writes pieces until enough is ready, or all streams are over.
     fn refill(&mut self, now: Time, over: bool, number: usize, connection: &mut Connection, exhausted: bool) -> bool {
         let Some((sent, mtu)) = connection.ledger().map(|ledger| (ledger.sent_for_good(), u64::from(ledger.mtu())))
@@ -359,6 +392,7 @@ impl Sending {
         let asked = looking && self.detector.as_mut().is_some_and(|it| it.departure(1, now) != Departure::Hold);
         let written = self.written(now);
         self.fed = now;
+        let soon = self.leaves_soon(now, connection);
         let lane = &mut self.lanes[number];
         if exhausted {
             lane.emptied = (lane.written, sent);
@@ -372,7 +406,8 @@ impl Sending {
         while !over && !lane.closed && lane.left.iter().all(Vec::is_empty) && lane.ready(sent) < wanted {
             // A detector asks for single packets.
             let single = looking || (paired && !decided);
-            let most = if single { (mtu - OVERHEAD) as usize - PIECE_HEADER } else { PIECE };
+            let packet = (mtu - OVERHEAD) as usize - PIECE_HEADER;
+            let most = if single { packet } else { soon.max(packet) };
             let left = self.size.unwrap_or(u64::MAX).min(written).saturating_sub(self.next);
             let length = piece_of(most, left);
             if length == 0 {
@@ -519,9 +554,9 @@ impl Sending {
     }
 
     /// What the other end has by this report, of when all was acknowledged: a round trip later than
-    /// it arrived, the first packet as the last.
+    /// it arrived, the first packet as the last. That one has no more than a full packet.
     pub(crate) fn acknowledged(&self, report: &Report) -> Received {
-        let first = (u64::from(self.config.mss) - OVERHEAD).min(report.bytes);
+        let first = u64::from(self.config.mss).min(report.bytes);
         Received { bytes: report.bytes, nanos: report.nanos.saturating_sub(report.min_rtt), intact: true, first }
     }
 

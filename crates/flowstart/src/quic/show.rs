@@ -11,10 +11,25 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::kept::learnt;
 
-/// The rate at which all arrived; `None` if all came at once, in one packet say: nothing lay
-/// between the first byte and the last.
+/// The rate at which all arrived: what came after the first packet, in the time since then. `None`
+/// if all came at once, in one packet say: nothing lay between the first byte and the last.
 fn arrival_rate(received: &Received) -> Option<Rate> {
-    (received.nanos > 0 || received.bytes == 0).then(|| rate(received.bytes, received.nanos))
+    let after = received.bytes.saturating_sub(received.first);
+    ((received.nanos > 0 && after > 0) || received.bytes == 0).then(|| rate(after, received.nanos))
+}
+
+/// A rate with three digits.
+fn in_words(rate: Rate) -> String {
+    let (value, unit) = match rate.as_bps() {
+        bits @ ..999_500 => (bits as f64 / 1e3, "kbit/s"),
+        bits => (bits as f64 / 1e6, "Mbit/s"),
+    };
+    let decimals = match value {
+        ..9.995 => 2,
+        ..99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.decimals$} {unit}")
 }
 
 /// A rate over a time.
@@ -58,7 +73,7 @@ pub(super) fn received(received: &Received) -> String {
     let bytes = received.bytes;
     match arrival_rate(received) {
         Some(rate) => {
-            format!("{bytes} bytes in {:.3} s, {:.1} Mbit/s{intact}", received.nanos as f64 / 1e9, rate.as_mbps_f64())
+            format!("{bytes} bytes in {:.3} s, {}{intact}", received.nanos as f64 / 1e9, in_words(rate))
         }
         None => format!("{bytes} bytes at once{intact}"),
     }
@@ -126,8 +141,8 @@ pub(super) fn text_so_far(request: &Request, so_far: &SoFar) -> String {
     let mut rows = vec![("contestant", format!("{}+{}", request.start, request.avoidance))];
     rows.extend(so_far.received.iter().map(|all| ("transferred", format!("{}, then interrupted", received(all)))));
     if let Some(report) = &so_far.report {
-        let rate = rate(report.bytes, report.nanos).as_mbps_f64();
-        let sent = format!("{} bytes in {:.3} s, {rate:.1} Mbit/s", report.bytes, report.nanos as f64 / 1e9);
+        let rate = in_words(rate(report.bytes, report.nanos));
+        let sent = format!("{} bytes in {:.3} s, {rate}", report.bytes, report.nanos as f64 / 1e9);
         rows.push(("sent", format!("{sent}, then interrupted: not all of it may have arrived")));
         rows.extend(of_sender(report));
     }
@@ -225,6 +240,16 @@ pub(super) fn json_so_far(request: &Request, stack: Stack, so_far: &SoFar, real_
     })
 }
 
+/// How it goes, in a line.
+fn live(bytes: u64, rate: Rate, rtt: Option<Span>) -> String {
+    let amount = match bytes {
+        ..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    };
+    let rtt = rtt.map_or(String::new(), |rtt| format!(", RTT {}", ms(rtt.as_nanos())));
+    format!("{amount}, {}{rtt}", in_words(rate))
+}
+
 /// A line that tells how it goes, on a terminal.
 pub(super) struct Live {
     shown: bool,
@@ -236,15 +261,15 @@ impl Live {
         Self { shown, last: (Time::ZERO, 0) }
     }
 
-    /// Twice a second: bytes, rate since the last time, RTT.
-    pub(super) fn show(&mut self, now: Time, bytes: u64, rtt: Span) {
+    /// Twice a second: bytes, rate since the last time, RTT if this end measures it.
+    pub(super) fn show(&mut self, now: Time, bytes: u64, rtt: Option<Span>) {
         let since = now.since(self.last.0);
         if !self.shown || since < Span::from_millis(500) {
             return;
         }
-        let rate = rate(bytes - self.last.1.min(bytes), since.as_nanos()).as_mbps_f64();
+        let rate = rate(bytes - self.last.1.min(bytes), since.as_nanos());
         self.last = (now, bytes);
-        let line = format!("{:.1} MB, {rate:.1} Mbit/s, RTT {}", bytes as f64 / 1e6, ms(rtt.as_nanos()));
+        let line = live(bytes, rate, rtt);
         let _ = write!(std::io::stderr(), "\r{line:<60}");
     }
 
@@ -263,11 +288,47 @@ mod tests {
     /// Gigabits per second of six bytes.
     #[test]
     fn what_came_at_once_has_no_rate() {
-        let said = |bytes, nanos| received(&Received { bytes, nanos, intact: true });
-        assert_eq!(said(6, 0), "6 bytes at once");
-        assert_eq!(said(0, 0), "0 bytes in 0.000 s, 0.0 Mbit/s");
-        assert_eq!(said(1_000_000, 20_000_000), "1000000 bytes in 0.020 s, 400.0 Mbit/s");
-        assert_eq!(arrival_rate(&Received { bytes: 6, nanos: 0, intact: true }), None);
+        let all = |bytes, first, nanos| Received { bytes, nanos, intact: true, first };
+        let said = |bytes, first, nanos| received(&all(bytes, first, nanos));
+        assert_eq!(said(6, 6, 0), "6 bytes at once");
+        assert_eq!(said(0, 0, 0), "0 bytes in 0.000 s, 0.00 kbit/s");
+        assert_eq!(said(1_000_000, 0, 20_000_000), "1000000 bytes in 0.020 s, 400 Mbit/s");
+        assert_eq!(arrival_rate(&all(6, 6, 0)), None);
+        // As it was, from ends that do not say what the first packet had.
+        assert_eq!(arrival_rate(&all(6, 0, 0)), None);
+    }
+
+    /// Those of the first packet took no time that was measured: 52.6 Mbit/s where 2 pass.
+    #[test]
+    fn the_bytes_of_the_first_packet_make_no_rate() {
+        let all = |bytes, nanos| Received { bytes, nanos, intact: true, first: 1400 };
+        assert_eq!(received(&all(1500, 400_000)), "1500 bytes in 0.000 s, 2.00 Mbit/s");
+        assert_eq!(received(&all(1400, 400_000)), "1400 bytes at once", "the ends of streams came later");
+        assert_eq!(arrival_rate(&all(3000, 6_400_000)), Some(Rate::from_mbps(2)));
+    }
+
+    #[test]
+    fn rates_have_three_digits() {
+        for (bits, said) in [
+            (61_652, "61.7 kbit/s"),
+            (999, "1.00 kbit/s"),
+            (9_994, "9.99 kbit/s"),
+            (999_499, "999 kbit/s"),
+            (999_500, "1.00 Mbit/s"),
+            (12_345_000, "12.3 Mbit/s"),
+            (99_950_000, "100 Mbit/s"),
+            (1_234_567_000, "1235 Mbit/s"),
+        ] {
+            assert_eq!(in_words(Rate::from_bps(bits)), said);
+        }
+    }
+
+    /// Whoever only receives knows the RTT of the handshake, which stays what it was.
+    #[test]
+    fn the_line_has_no_rtt_where_none_is_measured() {
+        let rate = Rate::from_mbps(20);
+        assert_eq!(live(1_250_000, rate, Some(Span::from_micros(30_500))), "1.2 MB, 20.0 Mbit/s, RTT 30.50 ms");
+        assert_eq!(live(32_000, rate, None), "32.0 kB, 20.0 Mbit/s");
     }
 
     #[test]
@@ -319,7 +380,9 @@ mod tests {
 
     #[test]
     fn data_for_a_time_that_ends_long_before_is_said_to_be_cut_short() {
-        let short = |size, asked, nanos| cut_short(&request(size, asked), &Received { bytes: 9, nanos, intact: true });
+        let short = |size, asked, nanos| {
+            cut_short(&request(size, asked), &Received { bytes: 9, nanos, intact: true, first: 0 })
+        };
         let said = short(None, Some(2_000_000_000), 90_000_000).unwrap();
         assert!(said.starts_with("over after 0.090 s of 2.000 s: "), "{said}");
         assert_eq!(short(None, Some(2_000_000_000), 1_900_000_000), None);

@@ -91,13 +91,13 @@ impl Target {
     }
 
     /// Transfers. What this end sends begins with what is in `memory`, and adds to it. `live` is
-    /// called with bytes and RTT now and then, and ends it by returning false.
+    /// called with bytes and RTT, if there is one, now and then, and ends it by returning false.
     pub(super) fn transfer(
         &self,
         request: Request,
         sink: Sink,
         memory: Option<&mut Memory>,
-        live: &mut dyn FnMut(Time, u64, Span) -> bool,
+        live: &mut dyn FnMut(Time, u64, Option<Span>) -> bool,
     ) -> Result<(Ended, bool), Failure> {
         let mut config = controller(&request.start, &request.avoidance, self.mtu).map_err(wrong)?;
         let mut memory = memory.filter(|_| request.direction == Direction::Up);

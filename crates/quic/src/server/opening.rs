@@ -62,6 +62,7 @@ impl Server {
                     resumed = memory.propose(peer.ip(), today(), &mut config);
                 }
                 let sending = sending.insert(Sending::new(source, &within, config, self.look));
+                sending.timed(request.nanos.is_some());
                 sending.driven(self.real_time);
                 sending.resume(resumed);
             }
@@ -88,7 +89,9 @@ impl Server {
         };
         line.session = Some((request.session, 0));
         if let (Some(control), Some(connection)) = (line.control, self.endpoint.connection(number)) {
-            connection.write(control, &Message::Accepted(size).encode());
+            // Who sends without an end of its own stops where what it may send is over.
+            let told = size.or((request.direction == Direction::Up).then_some(share.bytes));
+            connection.write(control, &Message::Accepted(told).encode());
         }
         self.sessions.insert(request.session, session);
         // Packets of different connections overtake each other.
