@@ -2,17 +2,21 @@
 
 use std::time::Instant;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use flowstart_parallel::Cancel;
 use flowstart_quic::message::{Direction, Doubt, Request, VERSION};
 use flowstart_quic::{Capacity, HEADER_BYTES, Reading, ReadingConfig, Sink, Transferred};
 use flowstart_units::{Rate, Span};
 
+use document::document;
+
 use super::target::{Ended, Target, session};
 use super::{PathArgs, show, wrong};
 use crate::interrupt;
 use crate::output::{Done, Failure, note, print, print_json};
+
+mod document;
 
 /// Bytes each way: half a megabyte with headers and repairs.
 const BYTES: u64 = 430_000;
@@ -40,40 +44,6 @@ fn rate(way: &Reading, back: &Reading) -> String {
         Capacity::Known(median) => mbps(median),
         Capacity::Unknown => "?".to_owned(),
     }
-}
-
-fn document(way: &Reading, back: &Reading) -> Value {
-    let ms = |nanos: u64| nanos as f64 / 1e6;
-    let (looked, said) = (way.looked(), way.capacity(back));
-    let [capacity, least, most] = way.trains().map_or([None; 3], |all| all.map(Some));
-    let [least, most] = match said {
-        // Infinite numbers are null in JSON.
-        Capacity::Between { least, most, .. } => [least, most].map(Some),
-        _ => [least, most],
-    };
-    let held = looked.doubt == Some(Doubt::Uneven);
-    json!({
-        "capacity_mbps": capacity,
-        "capacity_least_mbps": least,
-        "capacity_most_mbps": most,
-        "capacity_steady": capacity.map(|_| matches!(said, Capacity::Known(_))),
-        "capacity_at_least": capacity.map(|_| matches!(said, Capacity::AtLeast(_))),
-        "capacity_doubt": way.doubt(back),
-        "rtt_ms": known(way, back).and_then(one),
-        "rtt_least_ms": known(way, back).map(|[least, _]| least),
-        "rtt_most_ms": known(way, back).map(|[_, most]| most),
-        "jitter_ms": ms(looked.jitter),
-        "packets_per_ack": way.merged(),
-        "burst_bytes": looked.burst.as_ref().map(|burst| burst.bytes),
-        "burst_mbps": looked.burst.as_ref().map(|burst| burst.peak as f64 / 1e6),
-        "burst_tested_bytes": (looked.tested > 0).then_some(looked.tested),
-        "longest_queue_ms": ms(looked.queue),
-        "buffer_ms": (looked.overflowed && !held).then(|| ms(looked.queue)),
-        "ecn": looked.ecn,
-        "isolation": way.isolation(back),
-        "confidence": way.report().queue.as_ref().and_then(|queue| queue.confidence),
-        "report": way.report(),
-    })
 }
 
 /// Looks at a path in one direction; what was seen, and whether packets left on time.
@@ -108,12 +78,22 @@ fn rounded(mbps: f64) -> Rate {
     Rate::from_bps((rounded * 1e6).round() as u64)
 }
 
+/// What a direction is taken to carry, in Mbit/s: the least where there is no most, for trains that
+/// arrive in clumps are any number of times faster.
+fn carries(way: &Reading) -> Option<f64> {
+    match (way.unsteady(), way.trains()) {
+        (Some([least, most]), trains) => {
+            trains.map(|[middle, ..]| if most.is_finite() { middle.clamp(least, most) } else { least })
+        }
+        (None, trains) => trains.map(|[median, ..]| median),
+    }
+}
+
 /// The capacity of a path from here to a server, of IP packets.
 pub(crate) fn capacity_up(target: &Target, cancel: &Cancel) -> Result<Rate, Failure> {
     let (outcome, _) = one_way(target, Direction::Up, cancel)?;
-    let trains = read(&outcome).and_then(|way| way.trains());
-    let [median, ..] = trains.ok_or_else(|| wrong(format!("the capacity to {} could not be found out", target.to)))?;
-    Ok(rounded(median))
+    let mbps = read(&outcome).and_then(|way| carries(&way));
+    Ok(rounded(mbps.ok_or_else(|| wrong(format!("the capacity to {} could not be found out", target.to)))?))
 }
 
 /// Looks at a path.
@@ -304,8 +284,9 @@ mod tests {
     use super::*;
     use flowstart_quic::Lesson;
     use flowstart_quic::message::Received;
+    use serde_json::Value;
 
-    fn outcome(rates: &[u64], rtt: u64) -> Transferred {
+    pub(super) fn outcome(rates: &[u64], rtt: u64) -> Transferred {
         let document = json!({
             "bytes": 1, "nanos": 1, "packets": 30, "lost": 0, "marked": 0, "acks": 15, "min_rtt": 1,
             "mean_rtt": 1, "max_rtt": 1, "jitter": 1, "exit": null, "exit_after": null, "late": [0, 0],
@@ -339,6 +320,11 @@ mod tests {
             (&Value::Null, &Value::Null)
         );
         assert!(text.contains("10.0 Mbit/s (9.60 to 10.5)") && text.contains("more than 2.50 ms"), "{text}");
+        // Of clumps a program that needs one number takes the least.
+        let mut clumps = outcome(&[6_000_000, 7_863_000_000, 9_000_000_000], 0);
+        let look = clumps.report.look.as_mut().unwrap();
+        (look.doubt, look.between) = (Some(Doubt::Uneven), Some([6_980_000, u64::MAX]));
+        assert_eq!((carries(&read(&clumps).unwrap()), carries(&up)), (Some(6.98), Some(5.0)));
         for (mbps, bps) in [(10.399_663, 10_400_000), (0.123_456, 123_000), (721.5, 722_000_000), (0.0, 0)] {
             assert_eq!(rounded(mbps).as_bps(), bps);
         }
