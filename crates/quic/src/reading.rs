@@ -118,6 +118,12 @@ impl<'a> Reading<'a> {
         }
     }
 
+    /// The probability that this is right; `None` of what is unknown.
+    #[must_use]
+    pub fn confidence(&self, back: &Self) -> Option<f64> {
+        self.report.queue.as_ref().and_then(|queue| queue.confidence).filter(|_| self.isolation(back) != "unknown")
+    }
+
     /// Why the capacity is not one number, if it is not.
     #[must_use]
     pub fn doubt(&self, back: &Self) -> Option<&'static str> {

@@ -1,7 +1,7 @@
 //! What a sender counts and puts into words for its report.
 
 use flowstart_congestion::ExitReason;
-use flowstart_congestion::detection::Decision;
+use flowstart_congestion::detection::{Decision, Isolation};
 use flowstart_units::Time;
 
 use crate::message::Isolated;
@@ -87,11 +87,11 @@ pub(super) fn words(reason: ExitReason) -> String {
     words
 }
 
-/// A decision for others.
+/// A decision for others. Nobody is certain of what was not found out.
 pub(super) fn isolated(decision: &Decision, began: Time) -> Isolated {
     Isolated {
         isolation: decision.isolation.name().to_owned(),
-        confidence: decision.confidence,
+        confidence: decision.confidence.filter(|_| decision.isolation != Isolation::Unknown),
         rate: decision.rate.as_bps(),
         after: decision.now.since(began).as_nanos(),
     }
@@ -99,7 +99,21 @@ pub(super) fn isolated(decision: &Decision, began: Time) -> Isolated {
 
 #[cfg(test)]
 mod tests {
+    use flowstart_units::{Rate, Span};
+
     use super::*;
+
+    /// A path with several ways: the detector is certain that there are, and knows of no queue.
+    #[test]
+    fn nobody_is_certain_of_what_was_not_found_out() {
+        for (isolation, confidence) in
+            [(Isolation::Unknown, None), (Isolation::Shared, Some(1.0)), (Isolation::Isolated, Some(1.0))]
+        {
+            let (now, smallest) = (Time::from_nanos(5), Span::ZERO);
+            let decision = Decision { now, isolation, ratio: 1.0, rate: Rate::ZERO, confidence: Some(1.0), smallest };
+            assert_eq!(isolated(&decision, Time::ZERO).confidence, confidence);
+        }
+    }
 
     #[test]
     fn percentiles_of_lateness_are_off_by_a_sixteenth_at_most() {

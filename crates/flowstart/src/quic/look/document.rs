@@ -38,7 +38,7 @@ pub(super) fn document(way: &Reading, back: &Reading) -> Value {
         "buffer_ms": (looked.overflowed && !held).then(|| ms(looked.queue)),
         "ecn": looked.ecn,
         "isolation": way.isolation(back),
-        "confidence": way.report().queue.as_ref().and_then(|queue| queue.confidence),
+        "confidence": way.confidence(back),
         "report": way.report(),
     })
 }
@@ -84,5 +84,25 @@ mod tests {
         says(capacity(&outcome(&[20_000_000; 3], 0), &slow), json!([no, 20.0, no, false, true]));
         says(capacity(&outcome(&[19_000_000, 90_000_000], 0), &slow), json!([no, 19.0, no, false, true]));
         says(capacity(&outcome(&[], 0), &back), json!([no, no, no, no, no]));
+    }
+
+    #[test]
+    fn of_what_is_unknown_there_is_no_confidence() {
+        let found = |isolation: &str, rate: u64| {
+            let queue = json!({ "isolation": isolation, "confidence": 1.0, "rate": 1, "after": 1 });
+            let mut outcome = outcome(&[rate; 3], 0);
+            outcome.report.queue = Some(serde_json::from_value(queue).unwrap());
+            outcome
+        };
+        let says = |way: &Transferred, back: &Transferred| {
+            let said = document(&read(way), &read(back));
+            [said["isolation"].clone(), said["confidence"].clone()]
+        };
+        let (shared, fast) = (found("shared", 5_000_000), found("shared", 200_000_000));
+        // Of servers of before.
+        assert_eq!(json!(says(&found("unknown", 5_000_000), &shared)), json!(["unknown", null]));
+        assert_eq!(json!(says(&shared, &shared)), json!(["shared", 1.0]));
+        // ACKs fill the way back.
+        assert_eq!(json!(says(&fast, &shared)), json!(["unknown", null]));
     }
 }
