@@ -1,7 +1,7 @@
 //! What a look in one direction says in the end, beside the look in the other.
 
 use crate::judging::ReadingConfig;
-use crate::message::{Doubt, Looked, Report};
+use crate::message::{Burst, Doubt, Looked, Report};
 
 /// What is said of the capacity, in Mbit/s of IP packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -94,6 +94,13 @@ impl<'a> Reading<'a> {
         between.or(trains).filter(|_| !self.looked.decided())
     }
 
+    /// The token bucket that was emptied, if one was. Where the capacity is undecided what looks
+    /// like one may be what holds up packets.
+    #[must_use]
+    pub fn burst(&self) -> Option<&'a Burst> {
+        self.looked.burst.as_ref().filter(|_| self.looked.decided())
+    }
+
     /// True if the way back may carry no more ACKs than came: then packets may have arrived faster.
     #[must_use]
     pub fn acks_fill(&self, back: &Self) -> bool {
@@ -146,7 +153,10 @@ impl<'a> Reading<'a> {
         let burst = self.looked.burst.as_ref().map(|burst| burst.peak);
         let full = burst.or(self.looked.behind.and(self.looked.rates.last().copied()));
         let [least, most] = match (full, self.unsteady(), self.trains) {
-            (Some(peak), ..) => [peak as f64 / 1e6, f64::INFINITY],
+            (Some(peak), between, _) => {
+                let peak = peak as f64 / 1e6;
+                [between.map_or(peak, |[least, _]| least.min(peak)), f64::INFINITY]
+            }
             (None, Some(between), _) => between,
             (None, None, Some([median, ..])) => [median; 2],
             (None, None, None) => return [0.0; 2],

@@ -31,8 +31,8 @@ pub(super) fn document(way: &Reading, back: &Reading) -> Value {
         "rtt_most_ms": known(way, back).map(|[_, most]| most),
         "jitter_ms": ms(looked.jitter),
         "packets_per_ack": way.merged(),
-        "burst_bytes": looked.burst.as_ref().map(|burst| burst.bytes),
-        "burst_mbps": looked.burst.as_ref().map(|burst| burst.peak as f64 / 1e6),
+        "burst_bytes": way.burst().map(|burst| burst.bytes),
+        "burst_mbps": way.burst().map(|burst| burst.peak as f64 / 1e6),
         "burst_tested_bytes": (looked.tested > 0).then_some(looked.tested),
         "longest_queue_ms": ms(looked.queue),
         "buffer_ms": (looked.overflowed && !held).then(|| ms(looked.queue)),
@@ -45,6 +45,7 @@ pub(super) fn document(way: &Reading, back: &Reading) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use flowstart_quic::message::Burst;
     use flowstart_quic::{ReadingConfig, Transferred};
 
     use super::super::tests::outcome;
@@ -84,6 +85,26 @@ mod tests {
         says(capacity(&outcome(&[20_000_000; 3], 0), &slow), json!([no, 20.0, no, false, true]));
         says(capacity(&outcome(&[19_000_000, 90_000_000], 0), &slow), json!([no, 19.0, no, false, true]));
         says(capacity(&outcome(&[], 0), &back), json!([no, no, no, no, no]));
+    }
+
+    #[test]
+    fn where_the_capacity_is_undecided_no_burst_is_said() {
+        let burst = |mut way: Transferred| {
+            let look = way.report.look.as_mut().unwrap();
+            (look.burst, look.rtt) = (Some(Burst { peak: 60_000_000, bytes: 9_000 }), 41_000_000);
+            let said = document(&read(&way), &read(&way));
+            ["burst_bytes", "burst_mbps", "rtt_least_ms"].map(|name| said[name].clone())
+        };
+        // 1250 bytes of 41 ms, and an ACK of 62, at the speed of the burst ...
+        let [bytes, mbps, rtt] = burst(outcome(&[5_000_000; 3], 0));
+        assert_eq!((bytes, mbps), (json!(9_000), json!(60.0)));
+        assert!(rtt.as_f64().unwrap() > 40.8, "{rtt}");
+        for undecided in [doubted(&[5_000_000; 3], [1_000_000, u64::MAX]), outcome(&[1_000_000, 60_000_000], 0)] {
+            let [bytes, mbps, rtt] = burst(undecided);
+            assert_eq!((bytes, mbps), (Value::Null, Value::Null));
+            // ... or at 1 Mbit/s.
+            assert!(rtt.as_f64().unwrap() < 31.0, "{rtt}");
+        }
     }
 
     #[test]
