@@ -1,5 +1,18 @@
 //! Constants of what is said of a look in the end.
 
+use std::net::IpAddr;
+
+use crate::ledger::HEADER_BYTES;
+
+/// Headers of IPv6 are longer by so much than those of IPv4 longer: 40 bytes instead of 20.
+const LONGER: u32 = 20;
+
+/// Bytes of IP and UDP headers on the way to an address. IPv4 in the clothes of IPv6 is IPv4.
+#[must_use]
+pub fn header_bytes(to: IpAddr) -> u32 {
+    HEADER_BYTES + if to.to_canonical().is_ipv6() { LONGER } else { 0 }
+}
+
 /// Constants of what is said of a look in the end. All are this project's own.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReadingConfig {
@@ -15,7 +28,7 @@ pub struct ReadingConfig {
     /// Trains this much faster than the rate behind a token bucket were let pass by it; default
     /// 1.05.
     pub bears: f64,
-    /// Bytes of an IP packet that has nothing but an ACK, as a rule; default 62.
+    /// Bytes of an IP packet that has nothing but an ACK, as a rule; default 62, of IPv4.
     pub ack_bytes: f64,
     /// The ACKs of a way that take this share of the capacity of the way back may be all that it
     /// bears; default 0.8.
@@ -26,6 +39,12 @@ impl ReadingConfig {
     /// The default.
     pub const USUAL: Self =
         Self { unsteady: 1.5, middle: 1.1, alike: 1.02, bears: 1.05, ack_bytes: 62.0, acks_fill: 0.8 };
+
+    /// The default for the way to this address.
+    #[must_use]
+    pub fn over(to: IpAddr) -> Self {
+        Self { ack_bytes: Self::USUAL.ack_bytes + f64::from(header_bytes(to) - HEADER_BYTES), ..Self::USUAL }
+    }
 
     /// True if the median of such rates, the least first, says little.
     pub(crate) fn unsteady(&self, rates: &[u64]) -> bool {
@@ -55,6 +74,14 @@ mod tests {
     use super::*;
 
     const USUAL: ReadingConfig = ReadingConfig::USUAL;
+
+    #[test]
+    fn headers_are_those_of_the_family() {
+        for (to, bytes, ack) in [("192.0.2.7", 28, 62.0), ("::ffff:192.0.2.7", 28, 62.0), ("2001:db8::7", 48, 82.0)] {
+            let to: IpAddr = to.parse().unwrap();
+            assert_eq!((header_bytes(to), ReadingConfig::over(to).ack_bytes), (bytes, ack), "{to}");
+        }
+    }
 
     #[test]
     fn rates_say_little_if_one_is_far_off_or_the_middle_half_is_wide() {

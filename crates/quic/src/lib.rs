@@ -53,7 +53,7 @@ pub use connection::{Connection, Happening, Idle};
 pub use data::{Opened, Receiving, Sink, Source};
 pub use departures::{MessageDeparture, datagram_sample};
 pub use endpoint::{Arrival, Endpoint, Limits, Outgoing};
-pub use judging::ReadingConfig;
+pub use judging::{ReadingConfig, header_bytes};
 pub use ledger::{Counts, HEADER_BYTES, Ledger};
 pub use look::{FindingsConfig, LookConfig};
 pub use memory::{Lesson, Memory, Observed};

@@ -40,6 +40,7 @@ enum Part {
 struct Packet {
     number: u64,
     at: Time,
+    /// With headers.
     bytes: u32,
     part: Part,
     /// When its ACK came.
@@ -68,6 +69,8 @@ pub(crate) struct Look {
     config: LookConfig,
     /// Bytes of a full packet with its headers.
     packet: u32,
+    /// Bytes of the headers of IP and UDP.
+    headers: u32,
     seed: u64,
     stage: LookStage,
     began: Option<Time>,
@@ -118,6 +121,7 @@ impl Look {
         Self {
             config,
             packet: mtu.saturating_add(HEADER_BYTES),
+            headers: HEADER_BYTES,
             seed,
             stage: LookStage::Pairs(1, 0),
             began: None,
@@ -146,10 +150,11 @@ impl Look {
         }
     }
 
-    /// Full packets have so many bytes of payload: the other end may take smaller ones only.
-    pub(crate) fn sized(&mut self, mtu: u32) {
+    /// Full packets have so many bytes of payload, for the other end may take smaller ones only,
+    /// and these headers.
+    pub(crate) fn sized(&mut self, mtu: u32, headers: u32) {
         if self.packets.is_empty() {
-            self.packet = mtu.saturating_add(HEADER_BYTES);
+            (self.packet, self.headers) = (mtu.saturating_add(headers), headers);
         }
     }
 
@@ -201,7 +206,7 @@ impl Look {
     /// A packet of a connection left.
     pub(crate) fn on_sent(&mut self, connection: usize, sent: &Sent) {
         self.last = self.last.max(sent.now);
-        self.sent += u64::from(sent.bytes + HEADER_BYTES);
+        self.sent += u64::from(sent.bytes + self.headers);
         let mut part = Part::Before;
         match &mut self.stage {
             LookStage::Detection(detector) => {
@@ -227,7 +232,7 @@ impl Look {
             LookStage::Pairs(..) | LookStage::Settling(_) | LookStage::Trains => {}
         }
         if connection == 0 {
-            let Sent { number, now, bytes, .. } = *sent;
+            let (Sent { number, now, .. }, bytes) = (*sent, sent.bytes + self.headers);
             if part == Part::Calm {
                 self.lone.get_or_insert(number);
             }
@@ -237,18 +242,18 @@ impl Look {
 
     /// A packet of a connection was delivered.
     pub(crate) fn on_acked(&mut self, connection: usize, acked: &Acked) {
-        let rtt = acked.now.since(acked.sent_at);
+        let (rtt, bytes) = (acked.now.since(acked.sent_at), acked.bytes + self.headers);
         // Full ones: others cross the path faster.
-        if u64::from(acked.bytes + HEADER_BYTES) * 10 >= u64::from(self.packet) * 9 {
+        if u64::from(bytes) * 10 >= u64::from(self.packet) * 9 {
             if rtt < self.smallest {
-                (self.smallest, self.quickest) = (rtt, acked.bytes + HEADER_BYTES);
+                (self.smallest, self.quickest) = (rtt, bytes);
             }
             match self.rtts[connection.min(1)].last_mut() {
                 Some((at, newest)) if *at == acked.now => *newest = rtt,
                 _ => self.rtts[connection.min(1)].push((acked.now, rtt)),
             }
         }
-        self.arrivals.push((acked.now, u64::from(acked.bytes + HEADER_BYTES)));
+        self.arrivals.push((acked.now, u64::from(bytes)));
         if connection == 0
             && let Ok(at) = self.packets.binary_search_by_key(&acked.number, |packet| packet.number)
         {

@@ -10,6 +10,7 @@ use flowstart_units::{Span, Time};
 use crate::connection::Connection;
 use crate::data::{PIECE_HEADER, Source, unreadable};
 use crate::departures::MessageEnds;
+use crate::judging::header_bytes;
 use crate::ledger::HEADER_BYTES;
 use crate::look::{Look, LookConfig};
 use crate::memory::{Lesson, Observed, Rounds};
@@ -176,7 +177,7 @@ impl Sending {
         connection.begin(now, Controller::new(&self.config), &title);
         self.began.get_or_insert(now);
         if let (Some(look), Some(ledger)) = (&mut self.look, connection.ledger()) {
-            look.sized(ledger.mtu());
+            look.sized(ledger.mtu(), header_bytes(connection.whereabouts().0.ip()));
         }
         let Some(lane) = self.lanes.get_mut(number) else { return };
         for _ in 0..self.streams {

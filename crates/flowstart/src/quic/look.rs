@@ -1,12 +1,13 @@
 //! A look at a path: a short one each way, and what it says.
 
+use std::net::IpAddr;
 use std::time::Instant;
 
 use serde_json::json;
 
 use flowstart_parallel::Cancel;
 use flowstart_quic::message::{Direction, Doubt, Request, VERSION};
-use flowstart_quic::{Capacity, HEADER_BYTES, Reading, ReadingConfig, Sink, Transferred};
+use flowstart_quic::{Capacity, Reading, ReadingConfig, Sink, Transferred, header_bytes};
 use flowstart_units::{Rate, Span};
 
 use document::document;
@@ -68,8 +69,9 @@ fn one_way(target: &Target, direction: Direction, cancel: &Cancel) -> Result<(Tr
     }
 }
 
-fn read(outcome: &Transferred) -> Option<Reading<'_>> {
-    Reading::new(&outcome.report, ReadingConfig::USUAL)
+/// What was seen of the path to an address.
+fn read(outcome: &Transferred, to: IpAddr) -> Option<Reading<'_>> {
+    Reading::new(&outcome.report, ReadingConfig::over(to))
 }
 
 /// A rate in Mbit/s to three digits: more are not known.
@@ -92,13 +94,14 @@ fn carries(way: &Reading) -> Option<f64> {
 /// The capacity of a path from here to a server, of IP packets.
 pub(crate) fn capacity_up(target: &Target, cancel: &Cancel) -> Result<Rate, Failure> {
     let (outcome, _) = one_way(target, Direction::Up, cancel)?;
-    let mbps = read(&outcome).and_then(|way| carries(&way));
+    let mbps = read(&outcome, target.to.ip()).and_then(|way| carries(&way));
     Ok(rounded(mbps.ok_or_else(|| wrong(format!("the capacity to {} could not be found out", target.to)))?))
 }
 
 /// Looks at a path.
 pub(crate) fn look(args: &PathArgs) -> Done {
     let mut target = Target::of(&args.server)?;
+    let to = target.to.ip();
     let cancel = interrupt::listen();
     let began = Instant::now();
     let mut outcomes = Vec::new();
@@ -106,7 +109,7 @@ pub(crate) fn look(args: &PathArgs) -> Done {
     while let Some(direction) = [Direction::Down, Direction::Up].get(outcomes.len()) {
         let (outcome, real_time) = one_way(&target, *direction, &cancel)?;
         punctual &= real_time;
-        if target.mtu > SMALL && read(&outcome).is_some_and(|way| are_too_large(&way, target.mtu)) {
+        if target.mtu > SMALL && read(&outcome, to).is_some_and(|way| are_too_large(&way, target.mtu, to)) {
             // Both ways, so that they are alike.
             note(&format!("packets of {} bytes seem not to arrive: a look with packets of {SMALL}", target.mtu));
             target.mtu = SMALL;
@@ -116,7 +119,9 @@ pub(crate) fn look(args: &PathArgs) -> Done {
         outcomes.push(outcome);
     }
     let took = began.elapsed().as_secs_f64();
-    let Ok([down, up]) = <[Reading; 2]>::try_from(outcomes.iter().filter_map(read).collect::<Vec<_>>()) else {
+    let Ok([down, up]) =
+        <[Reading; 2]>::try_from(outcomes.iter().filter_map(|outcome| read(outcome, to)).collect::<Vec<_>>())
+    else {
         return Err(wrong(format!("{} has not looked at the path", target.to)));
     };
     if args.json {
@@ -137,8 +142,8 @@ pub(crate) fn look(args: &PathArgs) -> Done {
 
 /// Whether packets of this payload do not arrive: there is no rate, packets were lost, and none of
 /// that size made a round trip.
-fn are_too_large(way: &Reading, mtu: u16) -> bool {
-    let full = u64::from(mtu) + u64::from(HEADER_BYTES);
+fn are_too_large(way: &Reading, mtu: u16, to: IpAddr) -> bool {
+    let full = u64::from(mtu) + u64::from(header_bytes(to));
     let arrived = way.looked().rtt > 0 && u64::from(way.looked().packet) >= full;
     way.trains().is_none() && way.report().lost > 0 && !arrived
 }
@@ -283,6 +288,10 @@ mod tests {
     use flowstart_quic::Lesson;
     use flowstart_quic::message::Received;
     use serde_json::Value;
+
+    fn read(outcome: &Transferred) -> Option<Reading<'_>> {
+        super::read(outcome, "192.0.2.7".parse().unwrap())
+    }
 
     pub(super) fn outcome(rates: &[u64], rtt: u64) -> Transferred {
         let document = json!({

@@ -4,7 +4,6 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::bucket::{drained, lacking};
 use super::{FindingsConfig, Look, Packet, Part};
-use crate::ledger::HEADER_BYTES;
 use crate::message::{Burst, Looked};
 
 mod doubt;
@@ -175,12 +174,11 @@ fn rtt(packet: &Packet) -> Option<Span> {
 
 /// Arrivals of a train in their order, with bytes on the wire.
 fn arrivals(train: &[Packet]) -> Vec<(Time, u64)> {
-    let wire = |packet: &Packet| u64::from(packet.bytes) + u64::from(HEADER_BYTES);
     // What waited for an ACK that told of later ones had arrived before.
     let last = train.iter().filter(|packet| packet.direct).filter_map(|packet| packet.acked).max();
     let mut arrivals: Vec<(Time, u64)> = train
         .iter()
-        .filter_map(|packet| Some((packet.acked?, wire(packet))))
+        .filter_map(|packet| Some((packet.acked?, u64::from(packet.bytes))))
         .filter(|(at, _)| Some(*at) <= last)
         .collect();
     arrivals.sort_unstable();
@@ -327,7 +325,7 @@ mod tests {
         let packet = |(number, acked): (usize, &Option<u64>)| Packet {
             number: number as u64,
             at: Time::ZERO,
-            bytes: 1452,
+            bytes: 1480,
             part: Part::Train(0),
             acked: acked.map(|at| Time::ZERO + Span::from_micros(at)),
             direct: acked.is_some(),

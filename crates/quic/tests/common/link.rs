@@ -43,6 +43,14 @@ pub(crate) struct Link {
     /// What left arrives when a slot of this length ends, one packet shortly behind the other; zero
     /// if there are none.
     pub(crate) slots: Span,
+    /// Packets are of IPv6, with headers of 48 bytes instead of 28.
+    pub(crate) six: bool,
+}
+
+impl Link {
+    fn headers(&self) -> usize {
+        if self.six { 48 } else { 28 }
+    }
 }
 
 impl Default for Link {
@@ -59,6 +67,7 @@ impl Default for Link {
             bucket: None,
             largest: usize::MAX,
             slots: Span::ZERO,
+            six: false,
         }
     }
 }
@@ -116,7 +125,7 @@ impl Pipe {
             return described.arrive(now, packet);
         }
         let lost = self.link.loss > 0 && self.draw().is_multiple_of(self.link.loss);
-        if lost || packet.data.len() + 28 > self.link.largest {
+        if lost || packet.data.len() + self.link.headers() > self.link.largest {
             return;
         }
         let queue = if self.link.fair { packet.flow } else { 0 };
@@ -139,7 +148,7 @@ impl Pipe {
         }
         self.turn = 1 - self.turn;
         let turn = if self.queues[self.turn].is_empty() { 1 - self.turn } else { self.turn };
-        let bytes = Bytes::new(self.queues[turn].front()?.data.len() as u64 + 28);
+        let bytes = Bytes::new((self.queues[turn].front()?.data.len() + self.link.headers()) as u64);
         let mut takes = self.link.rate.transmission_time(bytes);
         if let Some((bucket, peak)) = self.link.bucket {
             let full = self.link.rate.transmission_time(Bytes::new(bucket));
@@ -235,6 +244,8 @@ pub(crate) struct World {
     /// Bytes that the server sent to where the client is.
     pub(crate) to_client: u64,
     pub(crate) ports: [SocketAddr; 2],
+    /// Where the server is.
+    at: SocketAddr,
     pub(crate) carried: [u64; 2],
     /// The sample of every datagram that arrived at the server, and when.
     pub(crate) arrived: Vec<(u128, Time)>,
@@ -339,7 +350,7 @@ impl World {
             {
                 self.flying.pop();
                 let (known, packet) = self.packets.remove(&number).unwrap();
-                let from = if packet.to.is_none() { self.ports[packet.flow] } else { server_address() };
+                let from = if packet.to.is_none() { self.ports[packet.flow] } else { self.at };
                 let arrival = Arrival { at: known, from, ecn: packet.ecn };
                 let acknowledges = match packet.to {
                     None => {
@@ -416,8 +427,10 @@ fn world_of(
     let server = Server::new(clock, &limits(1, stacks[1]), &identity, service, make, false).unwrap();
     let config = controller(&request.start, &request.avoidance, 1452).unwrap();
     let ends = (config, Sink::Check);
-    let client =
-        Client::new(clock, Time::ZERO, &limits(9, stacks[0]), server_address(), pinned, request, ends).unwrap();
+    let ports =
+        if link.six { ["[2001:db8::1]:5001", "[2001:db8::1]:5002"] } else { ["10.0.0.1:5001", "10.0.0.1:5002"] };
+    let at = if link.six { "[2001:db8::2]:4433".parse().unwrap() } else { server_address() };
+    let client = Client::new(clock, Time::ZERO, &limits(9, stacks[0]), at, pinned, request, ends).unwrap();
     World {
         client,
         server,
@@ -426,7 +439,8 @@ fn world_of(
         packets: std::collections::HashMap::new(),
         count: 0,
         now: Time::ZERO,
-        ports: ["10.0.0.1:5001".parse().unwrap(), "10.0.0.1:5002".parse().unwrap()],
+        ports: ports.map(|port| port.parse().unwrap()),
+        at,
         carried: [0, 0],
         to_client: 0,
         arrived: Vec::new(),

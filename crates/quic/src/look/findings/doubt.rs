@@ -3,7 +3,6 @@
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::{FindingsConfig, Packet, Part, Trains, median, of, skipped};
-use crate::ledger::HEADER_BYTES;
 use crate::look::Look;
 use crate::message::Doubt;
 
@@ -50,7 +49,7 @@ fn least(look: &Look, trains: &Trains, share: f64) -> Option<u64> {
     let since = |train: &Vec<Packet>| -> Option<u64> {
         let arrived = train.iter().filter(|packet| packet.acked.is_some());
         let took = arrived.clone().filter_map(|packet| packet.acked).max()?.since(train.first()?.at + base);
-        let bytes: u64 = arrived.skip(1).map(|packet| u64::from(packet.bytes + HEADER_BYTES)).sum();
+        let bytes: u64 = arrived.skip(1).map(|packet| u64::from(packet.bytes)).sum();
         (bytes > 0 && !took.is_zero()).then(|| Rate::of(Bytes::new(bytes), took).as_bps())
     };
     let since = median(trains.groups.iter().filter_map(|(_, train)| since(train)).collect());
@@ -93,7 +92,7 @@ fn unevenness(look: &Look, trains: &Trains, capacity: u64) -> Option<Span> {
         // What was lost took the bottleneck no time.
         let mut late = |packet: &Packet| -> Option<i64> {
             let acked = packet.acked?;
-            let bytes = Bytes::new(u64::from(packet.bytes + HEADER_BYTES));
+            let bytes = Bytes::new(u64::from(packet.bytes));
             // The quickest took its own transmission, too.
             let begins = packet.at + look.smallest;
             let takes = rate.transmission_time(bytes);
