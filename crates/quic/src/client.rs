@@ -13,6 +13,7 @@ use crate::connection::{Connection, Happening};
 use crate::data::{Receiving, Sink, Source};
 use crate::departures::{MessageDeparture, datagram_sample};
 use crate::endpoint::{Arrival, Endpoint, Limits, Outgoing};
+use crate::judging::header_bytes;
 use crate::ledger::Ledger;
 use crate::memory::{Lesson, Observed};
 use crate::message::{Decoder, Direction, Message, Readings, Received, Report, Request, harmless};
@@ -56,6 +57,8 @@ pub struct Transferred {
     pub handshake: Span,
     /// What this end learnt of the path, if it sent.
     pub lesson: Lesson,
+    /// Bytes that this end has sent and received for it, with headers of IP and UDP.
+    pub carried: u64,
 }
 
 /// What one end knows of a transfer that goes on.
@@ -106,6 +109,8 @@ pub struct Client {
     read: u64,
     fingerprint: Option<Fingerprint>,
     handshake: Span,
+    /// Bytes sent and received, with headers.
+    carried: u64,
     ended: Option<(Time, Result<(), Failed>)>,
 }
 
@@ -163,6 +168,7 @@ impl Client {
             read: 0,
             fingerprint: None,
             handshake: Span::ZERO,
+            carried: 0,
             ended: None,
         })
     }
@@ -241,6 +247,10 @@ impl Client {
         self.sending.as_ref().map(Sending::last_rtt).filter(|rtt| !rtt.is_zero())
     }
 
+    fn carries(&mut self, bytes: usize) {
+        self.carried += bytes as u64 + u64::from(header_bytes(self.to.ip()));
+    }
+
     /// Ends it from this side.
     pub fn stop(&mut self, now: Time, why: &str) {
         self.end(now, Err(Failed(why.to_owned())));
@@ -268,9 +278,14 @@ impl Client {
                 let why = "it has a limit for the time of a transfer (`flowstart serve --most-time`)";
                 Err(Failed(format!("{} sent {bytes} of {size} bytes of the file: {why}", self.to)))
             }
-            (Some(_), Some(report), Some(received)) => {
-                Ok(Transferred { report, received, fingerprint: self.fingerprint, handshake: self.handshake, lesson })
-            }
+            (Some(_), Some(report), Some(received)) => Ok(Transferred {
+                report,
+                received,
+                fingerprint: self.fingerprint,
+                handshake: self.handshake,
+                carried: self.carried,
+                lesson,
+            }),
             _ => Err(Failed(format!("{} ended the transfer before it was complete", self.to))),
         }
     }
@@ -433,6 +448,7 @@ impl Node for Client {
     fn handle(&mut self, now: Time, socket: usize, arrival: &Arrival, data: &[u8]) {
         self.heard = true;
         self.arrived = arrival.at;
+        self.carries(data.len());
         self.attempts.heard(now, socket, data);
         if let Some(endpoint) = self.endpoints.get_mut(socket) {
             endpoint.handle(now, arrival, data, &mut |_| false);
@@ -452,6 +468,9 @@ impl Node for Client {
         let outgoing = endpoints.get_mut(socket)?.poll_transmit(now, buffer, &mut |_, connection, exhausted| {
             sending.as_mut().is_some_and(|sending| sending.feed(now, socket, connection, exhausted))
         });
+        if outgoing.is_some() {
+            self.carries(buffer.len());
+        }
         if !self.taps.is_empty() {
             self.sample = outgoing.and_then(|_| datagram_sample(buffer));
         }

@@ -84,6 +84,8 @@ pub struct Connection {
     credit: Credit,
     /// What is known of the path is of another one.
     renewal: bool,
+    /// Bytes that it has sent and received, with headers of IP and UDP.
+    carried: u64,
 }
 
 /// Whether the stack has seen an RTT of nothing (see `waits`).
@@ -112,6 +114,7 @@ impl Connection {
             unproven: None,
             credit: Credit::default(),
             renewal: false,
+            carried: 0,
             inner,
             number,
             clock,
@@ -228,6 +231,7 @@ impl Connection {
         gates: &Gates,
     ) {
         let (made, _) = gates.last();
+        self.carries(bytes);
         let before = self.smoothed();
         self.quiet = self.quiet.max(arrived);
         self.inner.handle_event(event);

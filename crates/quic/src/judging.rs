@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use crate::ledger::HEADER_BYTES;
 
-/// Headers of IPv6 are longer by so much than those of IPv4 longer: 40 bytes instead of 20.
+/// Headers of IPv6 are longer by so much than those of IPv4: 40 bytes instead of 20.
 const LONGER: u32 = 20;
 
 /// Bytes of IP and UDP headers on the way to an address. IPv4 in the clothes of IPv6 is IPv4.

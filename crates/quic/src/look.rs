@@ -11,7 +11,7 @@ use flowstart_congestion::detection::{Decision, Isolation, PairDetector, TrainPr
 use flowstart_congestion::{Acked, Departure, Sent};
 use flowstart_units::{Rate, Span, Time};
 
-use crate::ledger::HEADER_BYTES;
+use crate::ledger::{Counts, HEADER_BYTES};
 use crate::message::Looked;
 
 mod bucket;
@@ -19,8 +19,10 @@ mod config;
 mod findings;
 mod first;
 mod plan;
+mod spending;
 
 pub use config::{FindingsConfig, LookConfig};
+use spending::Spending;
 
 /// What a packet was sent for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,12 +114,15 @@ pub(crate) struct Look {
     tried: Time,
     /// Number of the lone packet behind the trains sent last, until the next are planned.
     lone: Option<u64>,
+    spending: Spending,
 }
 
 /// Two packets of a pair.
 const PAIR: u64 = 2;
 impl Look {
-    pub(crate) fn new(config: LookConfig, mtu: u32, seed: u64) -> Self {
+    /// A look with so many bytes of data at the most.
+    pub(crate) fn new(config: LookConfig, mtu: u32, seed: u64, size: Option<u64>) -> Self {
+        let limit = size.map_or(u64::MAX, |size| (size as f64 * config.costs) as u64);
         Self {
             config,
             packet: mtu.saturating_add(HEADER_BYTES),
@@ -147,6 +152,7 @@ impl Look {
             confirmed: false,
             tried: Time::ZERO,
             lone: None,
+            spending: Spending { limit, carried: [0; 2], counts: Default::default(), given: 0 },
         }
     }
 
@@ -208,10 +214,11 @@ impl Look {
         self.last = self.last.max(sent.now);
         self.sent += u64::from(sent.bytes + self.headers);
         let mut part = Part::Before;
+        let enough = self.sent >= self.config.detection_bytes || self.spends(self.config.detection_share);
         match &mut self.stage {
             LookStage::Detection(detector) => {
                 detector.on_sent(connection, &shifted(connection, self.offset, sent));
-                if self.sent >= self.config.detection_bytes && self.exhausted == Time::NEVER {
+                if enough && self.exhausted == Time::NEVER {
                     self.exhausted = sent.now + self.patience() + self.service * 4;
                 }
             }
@@ -334,6 +341,25 @@ impl Look {
 
     fn gives_up(&self) -> Time {
         self.began.map_or(Time::NEVER, |began| began + self.config.detection).min(self.exhausted)
+    }
+
+    /// What a connection has carried both ways so far, with headers, what was counted of its
+    /// packets, and the data that was given out.
+    pub(crate) fn account(&mut self, connection: usize, carried: u64, counts: Counts, given: u64) {
+        let place = connection.min(1);
+        (self.spending.carried[place], self.spending.counts[place]) = (carried, counts);
+        self.spending.given = given;
+    }
+
+    /// True if no more may be spent than this share of all.
+    fn spends(&self, share: f64) -> bool {
+        let reserve = [self.config.reserve, self.config.lossy];
+        self.spending.is_spent(share, self.spending.expected(self.packet, self.headers, reserve))
+    }
+
+    /// True once no more data may follow.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.spends(1.0)
     }
 
     /// True once all that it needs was sent and delivered or waited for.

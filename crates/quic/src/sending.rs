@@ -92,7 +92,7 @@ impl Sending {
         let detector = (connections > 1 && !request.look)
             .then(|| config.start.detector(config.mss, HEADER_BYTES, config.seed))
             .flatten();
-        let look = request.look.then(|| Look::new(look, config.mss, config.seed));
+        let look = request.look.then(|| Look::new(look, config.mss, config.seed, request.size));
         Self {
             source,
             size,
@@ -260,7 +260,11 @@ impl Sending {
         }
         self.steer(number, connection);
         self.observe(now, number, connection);
-        self.over |= self.is_over(now) || self.look.as_mut().is_some_and(|look| look.is_over(now));
+        if let Some(look) = &mut self.look {
+            look.account(number, connection.carried(), self.totals[number], self.next);
+            self.over |= look.is_spent() || look.is_over(now);
+        }
+        self.over |= self.is_over(now);
         let over = self.over;
         let wrote = self.refill(now, over, number, connection, exhausted);
         self.direct(now, over, number, connection);

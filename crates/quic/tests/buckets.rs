@@ -6,9 +6,9 @@ mod link;
 
 use common::request;
 use flowstart_quic::message::{Direction, Looked, OLDEST, Report, Request, VERSION};
-use flowstart_quic::{Reading, ReadingConfig, Service};
-use flowstart_units::{Rate, Span};
-use link::{Link, world};
+use flowstart_quic::{Node as _, Reading, ReadingConfig, Service, Transferred};
+use flowstart_units::{Rate, Span, Time};
+use link::{Link, Pipe, world};
 
 /// A look, and the bytes that both ends sent for it.
 fn look(kilobytes: u64, mbps: u64, peak: u64, rtt: u64) -> (Looked, u64) {
@@ -74,6 +74,61 @@ fn the_capacity_is_that_of_packets_on_the_wire() {
                 assert!(reading.rtt(&reading).iter().all(|rtt| (rtt - 20.0).abs() < 0.02), "{reading:?}");
             }
         }
+    }
+}
+
+/// Everything that both ends send counts, with headers: handshakes, ACKs and repairs. Without loss
+/// most of it is used on a fast path.
+#[test]
+fn a_look_costs_half_a_megabyte_at_most_whatever_is_lost() {
+    let mut all = Vec::new();
+    for (loss, six, seed) in [0, 50, 20, 10, 5, 3, 2]
+        .into_iter()
+        .flat_map(|loss| [(false, 1), (true, 1), (true, 5), (true, 9)].map(|(six, seed)| (loss, six, seed)))
+    {
+        for (mbps, rtt) in [(2, 30), (20, 30), (50, 100), (200, 20)] {
+            for direction in [Direction::Down, Direction::Up] {
+                let (rate, delay) = (Rate::from_mbps(mbps), Span::from_micros(rtt * 500));
+                let link = Link { rate, delay, buffer: 4000, loss, six, ..Link::default() };
+                let (cost, outcome) = cost(&link, direction, 430_000, seed);
+                let lost = outcome.as_ref().map_or(0, |it| 100 * it.report.lost / it.report.packets);
+                all.push((cost, format!("1/{loss} {six} {mbps} Mbit/s {rtt} ms {direction:?}: {lost} % lost")));
+            }
+        }
+    }
+    let (most, what) = all.iter().max().unwrap();
+    assert!((490_000..=500_000).contains(most), "{most}: {what}");
+}
+
+/// What a look cost both ends, and how it went.
+fn cost(link: &Link, direction: Direction, size: u64, seed: u64) -> (u64, Option<Transferred>) {
+    let asked = request(direction, size, ("fair_queuing_probe", "delay_or_cubic"));
+    let asked = Request { look: true, nanos: Some(2_000_000_000), ..asked };
+    let mut world = world(link, asked, None, Service::default());
+    world.pipes = [seed, seed + 1].map(|seed| Pipe::new(link, seed));
+    while world.now < Time::ZERO + Span::from_secs(60) && !world.client.is_over(world.now) {
+        world.step(Time::NEVER);
+    }
+    let headers = if link.six { 48 } else { 28 };
+    (world.carried.iter().sum::<u64>() + world.datagrams * headers, world.client.outcome().ok())
+}
+
+/// Where full packets do not arrive little is spent before that is known, and the client knows how
+/// much: what it sent and received, and what was lost. A look with less data costs less.
+#[test]
+fn what_packets_cost_that_are_too_large_is_counted() {
+    for (largest, direction) in [(1300, Direction::Down), (1300, Direction::Up), (1479, Direction::Down)] {
+        let link = Link { largest, ..Link::default() };
+        let (cost, outcome) = cost(&link, direction, 430_000, 1);
+        let outcome = outcome.unwrap();
+        let lost = if direction == Direction::Down { outcome.report.lost * 1480 } else { 0 };
+        assert!((cost..cost + 1_000).contains(&(outcome.carried + lost)), "{cost}: {} {lost}", outcome.carried);
+        assert!(cost < 80_000, "{cost}");
+    }
+    for size in [300_000, 400_000] {
+        let fast = Link { rate: Rate::from_mbps(200), buffer: 4000, ..Link::default() };
+        let (cost, _) = cost(&fast, Direction::Down, size, 1);
+        assert!(cost <= size * 50 / 43 && cost > size, "{size}: {cost}");
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use flowstart_parallel::Cancel;
 use flowstart_quic::message::{Direction, Doubt, Request, VERSION};
-use flowstart_quic::{Capacity, Reading, ReadingConfig, Sink, Transferred, header_bytes};
+use flowstart_quic::{Capacity, LookConfig, Reading, ReadingConfig, Sink, Transferred, header_bytes};
 use flowstart_units::{Rate, Span};
 
 use document::document;
@@ -19,8 +19,11 @@ use crate::output::{Done, Failure, note, print, print_json};
 
 mod document;
 
-/// Bytes each way: half a megabyte with headers and repairs.
+/// Bytes of data each way at the most.
 const BYTES: u64 = 430_000;
+/// Bytes that both ways may take, with all that both ends send for them, and with a look before
+/// whose packets did not arrive.
+const MOST: u64 = 1_000_000;
 /// Time each way at most, without what is lost at its end.
 const LONGEST: Span = Span::from_secs(2);
 /// A range that is so small says less than it seems.
@@ -47,14 +50,25 @@ fn rate(way: &Reading, back: &Reading) -> String {
     }
 }
 
+/// Bytes of data for a look, of so many that are still to come, where so many bytes were spent.
+fn size(spent: u64, looks: usize) -> u64 {
+    let left = MOST.saturating_sub(spent) as f64 / looks.max(1) as f64;
+    BYTES.min((left / LookConfig::default().costs) as u64)
+}
+
+/// What a look has cost both ends: what this one sent and received, and what it did not receive.
+fn cost(outcome: &Transferred, direction: Direction, packet: u64) -> u64 {
+    outcome.carried + if direction == Direction::Down { outcome.report.lost * packet } else { 0 }
+}
+
 /// Looks at a path in one direction; what was seen, and whether packets left on time.
-fn one_way(target: &Target, direction: Direction, cancel: &Cancel) -> Result<(Transferred, bool), Failure> {
+fn one_way(target: &Target, direction: Direction, size: u64, cancel: &Cancel) -> Result<(Transferred, bool), Failure> {
     let request = Request {
         version: VERSION,
         session: session(),
         connections: 2,
         direction,
-        size: Some(BYTES),
+        size: Some(size),
         nanos: Some(LONGEST.as_nanos()),
         streams: 1,
         start: "fair_queuing_probe".to_owned(),
@@ -93,7 +107,7 @@ fn carries(way: &Reading) -> Option<f64> {
 
 /// The capacity of a path from here to a server, of IP packets.
 pub(crate) fn capacity_up(target: &Target, cancel: &Cancel) -> Result<Rate, Failure> {
-    let (outcome, _) = one_way(target, Direction::Up, cancel)?;
+    let (outcome, _) = one_way(target, Direction::Up, BYTES, cancel)?;
     let mbps = read(&outcome, target.to.ip()).and_then(|way| carries(&way));
     Ok(rounded(mbps.ok_or_else(|| wrong(format!("the capacity to {} could not be found out", target.to)))?))
 }
@@ -105,9 +119,10 @@ pub(crate) fn look(args: &PathArgs) -> Done {
     let cancel = interrupt::listen();
     let began = Instant::now();
     let mut outcomes = Vec::new();
-    let mut punctual = true;
+    let (mut punctual, mut spent) = (true, 0);
     while let Some(direction) = [Direction::Down, Direction::Up].get(outcomes.len()) {
-        let (outcome, real_time) = one_way(&target, *direction, &cancel)?;
+        let (outcome, real_time) = one_way(&target, *direction, size(spent, 2 - outcomes.len()), &cancel)?;
+        spent += cost(&outcome, *direction, u64::from(target.mtu) + u64::from(header_bytes(to)));
         punctual &= real_time;
         if target.mtu > SMALL && read(&outcome, to).is_some_and(|way| are_too_large(&way, target.mtu, to)) {
             // Both ways, so that they are alike.
@@ -304,7 +319,7 @@ mod tests {
         });
         let report = serde_json::from_value(document).unwrap();
         let received = Received { bytes: 1, nanos: 1, intact: true, first: 0 };
-        Transferred { report, received, fingerprint: None, handshake: Span::ZERO, lesson: Lesson::Nothing }
+        Transferred { report, received, fingerprint: None, handshake: Span::ZERO, lesson: Lesson::Nothing, carried: 0 }
     }
 
     #[test]
@@ -355,6 +370,20 @@ mod tests {
         let nothing = read(&nothing).unwrap();
         assert_eq!(nothing.trains(), None);
         assert_eq!(document(&nothing, &up)["capacity_mbps"], Value::Null);
+    }
+
+    #[test]
+    fn all_looks_together_cost_a_megabyte_at_most() {
+        let mut lossy = outcome(&[5_000_000; 3], 0);
+        (lossy.carried, lossy.report.lost) = (400_000, 50);
+        assert_eq!([Direction::Down, Direction::Up].map(|direction| cost(&lossy, direction, 1480)), [474_000, 400_000]);
+        // Two of half a megabyte, the second after a dear first, and two after one with packets
+        // that did not arrive.
+        assert_eq!(
+            [size(0, 2), size(480_000, 1), size(570_000, 1), size(72_000, 2)],
+            [430_000, 430_000, 369_800, 399_040]
+        );
+        assert_eq!(size(1_100_000, 1), 0);
     }
 
     #[test]

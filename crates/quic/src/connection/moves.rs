@@ -7,6 +7,7 @@ use flowstart_units::{Span, Time};
 
 use super::{Connection, Idle, Quickest};
 use crate::gate::{Gates, Told};
+use crate::judging::header_bytes;
 use crate::moving::{Unproven, Verdict, is_another_path};
 use crate::stack::{Transmit, place};
 
@@ -35,9 +36,20 @@ impl Connection {
         self.waiting = false;
     }
 
+    /// A datagram of so many bytes was sent or received.
+    pub(super) fn carries(&mut self, bytes: usize) {
+        self.carried += bytes as u64 + u64::from(header_bytes(self.remote.ip()));
+    }
+
+    /// Bytes that it has sent and received so far, with headers of IP and UDP.
+    pub(crate) fn carried(&self) -> u64 {
+        self.carried
+    }
+
     /// The stack sends something. If it does so only because the other end has shown that it is
     /// there, that is known now. If it is too much for who has not, it is lost here.
     pub(super) fn leaves(&mut self, now: Time, transmit: Transmit) -> Result<Transmit, Idle> {
+        self.carries(transmit.size);
         // Where it seemed to be before the stack asks, too, without any limit.
         if self.server && transmit.to != self.remote {
             return if self.credit.pays(transmit.size as u64) { Ok(transmit) } else { Err(Idle::Held) };

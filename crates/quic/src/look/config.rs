@@ -70,6 +70,20 @@ pub struct LookConfig {
     /// Bytes that the detector may send; default 290 kB. What is left is for trains: without them
     /// there is no capacity.
     pub detection_bytes: u64,
+    /// ... and this share of all that a look may cost, with what will have to be sent again;
+    /// default 0.7.
+    pub detection_share: f64,
+    /// Everything that both ends send for a look, with all headers, handshakes, ACKs and repairs, is
+    /// at most so many times the data that was asked for; default 500/430: for 430 kB each way a
+    /// megabyte.
+    pub costs: f64,
+    /// ... of which so many bytes are kept for what both ends say when all has arrived, and for
+    /// what is lost on its way to this one; default 6 kB.
+    pub reserve: u64,
+    /// ... and of so many bytes the square of the share of packets that is lost; default 800 kB:
+    /// where many are, timeouts send the same again and again, and what is said at the beginning
+    /// and at the end, too.
+    pub lossy: u64,
     /// Trains are so many times the time apart that the bottleneck takes for one; default 2: as
     /// long again as the queue needs to drain.
     pub apart: f64,
@@ -135,6 +149,10 @@ impl Default for LookConfig {
             slowdown: 10.0,
             flight_queue: Span::from_millis(40),
             detection_bytes: 290_000,
+            detection_share: 0.7,
+            costs: 500.0 / 430.0,
+            reserve: 6_000,
+            lossy: 800_000,
             apart: 2.0,
             aside: Span::from_micros(500),
             confirms: 0.25,

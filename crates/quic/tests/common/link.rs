@@ -247,6 +247,8 @@ pub(crate) struct World {
     /// Where the server is.
     at: SocketAddr,
     pub(crate) carried: [u64; 2],
+    /// How many datagrams that were.
+    pub(crate) datagrams: u64,
     /// The sample of every datagram that arrived at the server, and when.
     pub(crate) arrived: Vec<(u128, Time)>,
     /// The client's host, and the server's.
@@ -286,6 +288,7 @@ impl World {
             while let Some(outgoing) = self.client.poll_transmit(self.now, socket, &mut buffer) {
                 self.client.departed(socket, &outgoing, self.now);
                 self.carried[0] += buffer.len() as u64;
+                self.datagrams += 1;
                 self.pipes[0].arrive(now, Packet { to: None, flow: socket, ecn: outgoing.ecn, data: buffer.clone() });
             }
         }
@@ -294,6 +297,7 @@ impl World {
         {
             self.server.departed(0, &outgoing, self.now);
             self.carried[1] += buffer.len() as u64;
+            self.datagrams += 1;
             // What is sent to an address that nobody has any more is lost.
             let Some(socket) = self.ports.iter().position(|port| *port == outgoing.to && !self.forged) else {
                 self.stray += buffer.len() as u64;
@@ -442,6 +446,7 @@ fn world_of(
         ports: ports.map(|port| port.parse().unwrap()),
         at,
         carried: [0, 0],
+        datagrams: 0,
         to_client: 0,
         arrived: Vec::new(),
         hosts: [Busy::default(), Busy::default()],
