@@ -12,16 +12,27 @@ use crate::tls;
 /// What is said if nothing ever comes back.
 pub(super) fn unreachable(to: SocketAddr) -> String {
     let seconds = SILENCE.as_secs_f64();
-    format!("nothing came back from {to} within {seconds} s: is `flowstart serve` running there, and does UDP pass?")
+    format!(
+        "nothing came back from {to} within {seconds} s: is `flowstart serve` running there, and do UDP datagrams of 1200 bytes pass?"
+    )
 }
 
 impl Client {
+    /// What is said where connections are too many.
+    fn takes_two(&self) -> &'static str {
+        match (self.request.look, self.request.connections) {
+            (true, _) => "; a look needs two at a time (`flowstart serve --per-peer`, `--connections`)",
+            (false, 2..) => "; this start needs two at a time (`flowstart serve --per-peer`, `--connections`)",
+            (false, _) => "",
+        }
+    }
+
     /// Why a connection is over, in words.
     pub(super) fn lost(&self, reason: &ConnectionError) -> Failed {
         let to = self.to;
         Failed(match reason {
             ConnectionError::ConnectionClosed(words) if words.contains("refused") => {
-                format!("{to} refuses the connection: it has as many as it takes")
+                format!("{to} refuses the connection: it has as many as it takes{}", self.takes_two())
             }
             ConnectionError::TransportError(text) if text.contains(tls::WRONG_FINGERPRINT) => {
                 let seen = text.rsplit(' ').next().unwrap_or_default().trim_end_matches(['"', ')']).to_owned();
@@ -38,7 +49,9 @@ impl Client {
                 )
             }
             ConnectionError::ApplicationClosed { code, reason } if *code == u64::from(UNWANTED) => {
-                format!("{to} refuses: {}", String::from_utf8_lossy(reason))
+                let reason = String::from_utf8_lossy(reason);
+                let many = if reason.contains("at a time from") { self.takes_two() } else { "" };
+                format!("{to} refuses: {reason}{many}")
             }
             ConnectionError::Reset => {
                 format!("{to} has reset the connection: `flowstart serve` there was started anew, or gave it up")

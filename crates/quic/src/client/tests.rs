@@ -1,5 +1,5 @@
 use super::*;
-use crate::message::NOT_UNDERSTOOD;
+use crate::message::{NOT_UNDERSTOOD, UNWANTED};
 use crate::message::{Paced, VERSION};
 use crate::stack::ConnectionError;
 
@@ -54,4 +54,21 @@ fn times_of_reading_that_cannot_be_are_refused() {
     let mut client = client(true);
     client.hear(Time::ZERO, readings(0, 9, &[])).unwrap();
     assert_eq!(client.take_readings().len(), 1);
+}
+
+#[test]
+fn whoever_needs_two_connections_where_one_is_allowed_is_told() {
+    let many = ConnectionError::ApplicationClosed {
+        code: UNWANTED.into(),
+        reason: "1 at a time from one address are enough".into(),
+    };
+    let full = ConnectionError::ConnectionClosed("the server refused to accept a new connection".to_owned());
+    let ends = ConnectionError::ApplicationClosed { code: UNWANTED.into(), reason: "the server ends".into() };
+    let mut two = client(false);
+    (two.request.look, two.request.connections) = (true, 2);
+    let hint = "a look needs two at a time (`flowstart serve --per-peer`, `--connections`)";
+    for (reason, hints) in [(&many, true), (&full, true), (&ends, false)] {
+        assert_eq!(two.lost(reason).0.ends_with(hint), hints, "{}", two.lost(reason));
+        assert!(!client(false).lost(reason).0.contains("two"));
+    }
 }
