@@ -36,18 +36,31 @@ const SMALL: u16 = 1200;
 /// RTTs that differ by no more than this are one number, in milliseconds.
 const ONE_RTT: f64 = 0.2;
 
-/// The capacity in words, in Mbit/s.
+/// The capacity in words.
 fn rate(way: &Reading, back: &Reading) -> String {
     match way.capacity(back) {
         Capacity::Between { least, middle, most } if most <= least * LITTLE => {
-            format!("perhaps {} (undecided)", mbps(middle))
+            format!("perhaps {} Mbit/s", mbps(middle))
         }
-        Capacity::Between { least, most, .. } if most.is_infinite() => format!("{} or more (undecided)", mbps(least)),
-        Capacity::Between { least, most, .. } => format!("{} to {} (undecided)", mbps(least), mbps(most)),
-        Capacity::AtLeast(median) => format!("at least {}", mbps(median)),
-        Capacity::Known(median) => mbps(median),
-        Capacity::Unknown => "?".to_owned(),
+        Capacity::Between { least, most, .. } if most.is_infinite() => format!("{} Mbit/s or more", mbps(least)),
+        Capacity::Between { least, most, .. } => format!("{} to {} Mbit/s", mbps(least), mbps(most)),
+        Capacity::AtLeast(median) => format!("at least {} Mbit/s", mbps(median)),
+        Capacity::Known(median) => format!("{} Mbit/s", mbps(median)),
+        Capacity::Unknown => "not found out".to_owned(),
     }
+}
+
+/// The capacities of both directions, as a sentence begins.
+fn rates(down: &Reading, up: &Reading) -> String {
+    let said = |way: &Reading, back: &Reading| match way.capacity(back) {
+        Capacity::Unknown => "an unknown rate".to_owned(),
+        _ => rate(way, back),
+    };
+    let known = [(down, up), (up, down)].map(|(way, back)| matches!(way.capacity(back), Capacity::Known(_)));
+    let first = if known[0] { "about " } else { "" };
+    let second = if known[1] && !known[0] { "about " } else { "" };
+    let text = format!("{first}{} down and {second}{} up", said(down, up), said(up, down));
+    text[..1].to_uppercase() + &text[1..]
 }
 
 /// Bytes of data for a look, of so many that are still to come, where so many bytes were spent.
@@ -201,14 +214,8 @@ fn queues(down: &str, up: &str) -> String {
 fn sentence(down: &Reading, up: &Reading) -> String {
     let queue = queues(down.isolation(up), up.isolation(down));
     let (down_way, up_way) = (down, up);
-    let rates = format!("{} Mbit/s down and {} Mbit/s up", rate(down, up), rate(up, down));
-    let (about, rates) = match (rates.strip_prefix("at least "), rates.strip_prefix("perhaps ")) {
-        (Some(rest), _) => ("At least", rest),
-        (_, Some(rest)) => ("Perhaps", rest),
-        _ => ("About", rates.as_str()),
-    };
     let way = both_ways(down, up).map_or("an unknown time".to_owned(), |rtt| round_trip(Some(rtt), 1));
-    let first = format!("{about} {rates}, {way} there and back, and {queue}.");
+    let first = format!("{}, {way} there and back, and {queue}.", rates(down, up));
     let tested = down_way.looked().tested.min(up_way.looked().tested);
     let bursts = [down_way, up_way].iter().all(|way| way.burst().is_some());
     match tested {
@@ -261,8 +268,7 @@ fn text(down: &Reading, up: &Reading, took: f64) -> String {
         (None, Some([median, least, most])) => {
             format!("{} Mbit/s ({} to {})", mbps(median), mbps(least), mbps(most))
         }
-        _ if way.capacity(back) == Capacity::Unknown => "not found out".to_owned(),
-        _ => format!("{} Mbit/s", rate(way, back).trim_end_matches(" (undecided)")),
+        _ => rate(way, back),
     });
     row("RTT without queue", &|way, back| round_trip(known(way, back), 2));
     row("jitter", &|way, _| ms(way.looked().jitter));
@@ -363,13 +369,19 @@ mod tests {
         let slow = read(&slow).unwrap();
         assert_eq!((most(document(&bucket, &up)), most(document(&bucket, &slow))), (json!(51.0), Value::Null));
         let text = super::text(&bucket, &up, 0.5);
-        assert!(text.starts_with("About 5.00 to 51.0 (undecided) Mbit/s down and 5.00 Mbit/s up"), "{text}");
+        assert!(text.starts_with("5.00 to 51.0 Mbit/s down and about 5.00 Mbit/s up, "), "{text}");
         let row = text.lines().find(|line| line.starts_with("burst")).unwrap();
         assert!(row.contains(" unknown ") && row.ends_with("none seen"), "{row}");
         let nothing = outcome(&[], 0);
         let nothing = read(&nothing).unwrap();
         assert_eq!(nothing.trains(), None);
         assert_eq!(document(&nothing, &up)["capacity_mbps"], Value::Null);
+        // Of clumps there is no most.
+        let clumps = read(&clumps).unwrap();
+        assert_eq!(rates(&clumps, &clumps), "6.98 Mbit/s or more down and 6.98 Mbit/s or more up");
+        assert_eq!(rates(&up, &clumps), "About 5.00 Mbit/s down and 6.98 Mbit/s or more up");
+        assert_eq!(rates(&nothing, &up), "An unknown rate down and about 5.00 Mbit/s up");
+        assert!(super::text(&clumps, &nothing, 0.5).contains("  6.98 Mbit/s or more  "));
     }
 
     #[test]
@@ -427,7 +439,7 @@ mod tests {
         assert_eq!((&said["rtt_ms"], &document(&up, &down)["capacity_steady"]), (&Value::Null, &json!(true)));
         // Up a packet takes 10 ms, and its ACK at most 25 us down: that is certain.
         let text = text(&down, &up, 0.5);
-        assert!(text.starts_with("At least 20.0 Mbit/s down and 1.00 Mbit/s up, 31.0 ms there"), "{text}");
+        assert!(text.starts_with("At least 20.0 Mbit/s down and about 1.00 Mbit/s up, 31.0 ms there"), "{text}");
         assert!(text.contains("unknown: the way back carries no more ACKs"), "{text}");
         // At half of that rate nothing waits.
         let (down, up) = (outcome(&[10_000_000; 3], 30_000_000), outcome(&[1_000_000; 3], 41_000_000));
@@ -442,7 +454,7 @@ mod tests {
         assert_eq!(document(&down, &up)["capacity_steady"], json!(false));
         let text = text(&down, &up, 0.5);
         // And with so slow a way back what came up may be what its ACKs allow.
-        assert!(text.starts_with("Perhaps 0.13 (undecided) Mbit/s down and at least 20.0 Mbit/s up"), "{text}");
+        assert!(text.starts_with("Perhaps 0.13 Mbit/s down and at least 20.0 Mbit/s up, "), "{text}");
         assert!(text.contains("trains do not agree"), "{text}");
     }
 }
