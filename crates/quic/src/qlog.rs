@@ -149,8 +149,8 @@ impl Log {
         }
     }
 
-    /// Something happened. An ACK that was read late arrived before packets left that are in the log
-    /// already: what it says is written with the time of the last of them.
+    /// Something happened. An ACK that was read late arrived before packets left that are in the
+    /// log already: what it says is written with the time of the last of them.
     fn event(&mut self, now: Time, name: &str, data: &Value) {
         let now = now.max(self.last);
         self.last = now;

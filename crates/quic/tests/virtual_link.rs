@@ -305,8 +305,8 @@ fn data_for_a_time_ends_soon_after_it_where_the_path_is_slow() {
                 let (outcome, _) = world(&link, asked, None, Service::default()).run(Span::from_secs(30));
                 let received = outcome.unwrap().received;
                 let took = received.nanos as f64 / 1e9;
-                // Three packets are ready to leave, one is being sent, and some wait at the path. (Where
-                // more wait, more is lost of the window, and has to be sent again.)
+                // Three packets are ready to leave, one is being sent, and some wait at the path.
+                // (Where more wait, more is lost of the window, and has to be sent again.)
                 let packets = (6 + buffer) as f64 * 1500.0 * 8.0 / (kbps as f64 * 1e3);
                 let what = format!("{kbps} kbit/s, {direction:?}, {seconds} s: {took} s");
                 assert!(took < seconds as f64 + packets + 0.2, "{what}");

@@ -231,8 +231,8 @@ impl Table {
 
     /// For every row, whether its cell of this column is a best one.
     ///
-    /// Numbers that print alike are equally good; when all are, none is set off, nor are they if the
-    /// interval of one meets another's, as they print, where the column asks for that.
+    /// Numbers that print alike are equally good; when all are, none is set off, nor are they if
+    /// the interval of one meets another's, as they print, where the column asks for that.
     pub(crate) fn winners(&self, column: usize) -> Vec<bool> {
         let cells = (0..self.rows.len()).map(|row| self.cell(row, column));
         let better: fn(f64, f64) -> bool = match self.columns.get(column).map(|column| column.best) {

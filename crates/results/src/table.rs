@@ -140,8 +140,8 @@ impl Table {
         }
     }
 
-    /// As CSV: a header line, then the rows; what is missing is empty. Rows that are made are made on
-    /// all cores.
+    /// As CSV: a header line, then the rows; what is missing is empty. Rows that are made are made
+    /// on all cores.
     #[must_use]
     pub fn to_csv(&self) -> Vec<u8> {
         let mut content = Vec::new();

@@ -54,7 +54,8 @@ has a new one, and clients of a server that was killed are not told when it is s
 #[command(after_help = SERVE_EXAMPLES)]
 #[cfg_attr(not(feature = "quic"), allow(dead_code))]
 pub(crate) struct ServeArgs {
-    /// Address to listen at; 0.0.0.0 or :: for all, a link-local one with its interface (fe80::7%eth0)
+    /// Address to listen at; 0.0.0.0 or :: for all, a link-local one with its interface (as in
+    /// fe80::7%eth0)
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub(crate) bind: Listening,
     /// UDP port

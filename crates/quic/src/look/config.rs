@@ -73,8 +73,8 @@ pub struct LookConfig {
     /// ... and this share of all that a look may cost, with what will have to be sent again;
     /// default 0.7.
     pub detection_share: f64,
-    /// Everything that both ends send for a look, with all headers, handshakes, ACKs and repairs, is
-    /// at most so many times the data that was asked for; default 500/430: for 430 kB each way a
+    /// Everything that both ends send for a look, with all headers, handshakes, ACKs and repairs,
+    /// is at most so many times the data that was asked for; default 500/430: for 430 kB each way a
     /// megabyte.
     pub costs: f64,
     /// ... of which so many bytes are kept for what both ends say when all has arrived, and for
