@@ -84,6 +84,10 @@ impl Way {
         {
             return Err(error);
         }
+        if attained.is_empty() && !self.cancel.is_cancelled() {
+            let why = "nothing was measured: no message was read before the transfers ended";
+            return Err(Failure::usage(why));
+        }
         if !not_reached.is_empty() {
             note(&format!("not measured: {}", not_reached.join(", ")));
         }
