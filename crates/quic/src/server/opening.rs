@@ -89,8 +89,9 @@ impl Server {
         };
         line.session = Some((request.session, 0));
         if let (Some(control), Some(connection)) = (line.control, self.endpoint.connection(number)) {
-            // Who sends without an end of its own stops where what it may send is over. An application
-            // that writes at a rate of its own is refused there: what it measures would be cut.
+            // Who sends without an end of its own stops where what it may send is over. An
+            // application that writes at a rate of its own is refused there: what it measures would
+            // be cut.
             let endless = request.direction == Direction::Up && request.paced.is_none();
             let told = size.or(endless.then_some(share.bytes));
             connection.write(control, &Message::Accepted(told).encode());
