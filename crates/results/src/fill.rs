@@ -29,10 +29,10 @@ pub struct Results {
     packets_csv: Text,
 }
 
-/// A text that is made when it is first asked for. It follows from the tables, so that it does not
+/// A text in portions that is made when it is first asked for. It follows from the tables, so that it does not
 /// count when results are compared.
 #[derive(Clone, Debug, Default)]
-struct Text(OnceLock<Vec<u8>>);
+struct Text(OnceLock<Vec<Vec<u8>>>);
 
 impl PartialEq for Text {
     fn eq(&self, _: &Self) -> bool {
@@ -57,9 +57,10 @@ impl Results {
         Self { tables, asked: runs, finished: runs, data_packets, packets_csv: Text::default() }
     }
 
-    /// The table `packets` as CSV, which is long and needed twice: for the hash and for the file.
-    pub(super) fn packets_csv(&self) -> &[u8] {
-        self.packets_csv.0.get_or_init(|| self.table(PACKETS.name).map(Table::to_csv).unwrap_or_default())
+    /// The table `packets` as CSV, in portions: it is long and needed twice, for the hash and for the
+    /// file.
+    pub(super) fn packets_csv(&self) -> &[Vec<u8>] {
+        self.packets_csv.0.get_or_init(|| self.table(PACKETS.name).map(Table::csv_portions).unwrap_or_default())
     }
 
     /// A table by its name.
@@ -76,7 +77,9 @@ impl Results {
         for table in &self.tables {
             hasher.update(table.spec().name.as_bytes());
             if table.spec().name == PACKETS.name {
-                hasher.update(self.packets_csv());
+                for portion in self.packets_csv() {
+                    hasher.update(portion);
+                }
             } else {
                 let _ = table.write_csv(&mut hasher);
             }

@@ -12,12 +12,13 @@ const LEVEL: u32 = 3;
 /// Deflate, no flags, no time, no extra flags, an unknown system.
 const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
 
-/// Writes `content` compressed, as one member: the same bytes at any time and on any machine.
+/// Writes portions of a text compressed, as one member: the same bytes at any time and on any
+/// machine.
 ///
 /// # Errors
 /// If `out` cannot be written to, or no threads can be started.
-pub(super) fn compress(content: &[u8], out: &mut impl Write) -> Result<()> {
-    let blocks = content.chunks(BLOCK).collect::<Vec<_>>();
+pub(super) fn compress(content: &[Vec<u8>], out: &mut impl Write) -> Result<()> {
+    let blocks: Vec<&[u8]> = content.iter().flat_map(|portion| portion.chunks(BLOCK)).collect();
     let block = |number: usize| {
         let mut crc = Crc::new();
         crc.update(blocks[number]);
@@ -35,7 +36,8 @@ pub(super) fn compress(content: &[u8], out: &mut impl Write) -> Result<()> {
     }
     out.write_all(&all.sum().to_le_bytes())?;
     // Modulo 2^32, as the format has it.
-    out.write_all(&(content.len() as u32).to_le_bytes())
+    let length: usize = content.iter().map(Vec::len).sum();
+    out.write_all(&(length as u32).to_le_bytes())
 }
 
 /// The blocks of deflate (RFC 1951) for these bytes; others follow at a whole byte unless it is the
@@ -62,10 +64,14 @@ mod tests {
     use proptest::prelude::*;
     use std::io::Read as _;
 
+    /// As one portion, and as three.
     fn compressed(content: &[u8]) -> Vec<u8> {
-        let mut out = Vec::new();
-        compress(content, &mut out).unwrap();
-        out
+        let (mut whole, mut parts) = (Vec::new(), Vec::new());
+        compress(&[content.to_vec()], &mut whole).unwrap();
+        let portions: Vec<Vec<u8>> = content.chunks(content.len() / 3 + 1).map(<[u8]>::to_vec).collect();
+        compress(&portions, &mut parts).unwrap();
+        assert!(read_back(&parts) == content);
+        whole
     }
 
     /// One member, as readers expect that stop at its end.

@@ -140,46 +140,49 @@ impl Table {
         }
     }
 
-    /// As CSV: a header line, then the rows; what is missing is empty. Rows that are made are made
-    /// on all cores.
+    /// As CSV: a header line, then the rows; what is missing is empty.
     #[must_use]
     pub fn to_csv(&self) -> Vec<u8> {
-        let mut content = Vec::new();
-        let Some(blocks) = self.blocks() else {
+        self.csv_portions().concat()
+    }
+
+    /// The same in portions that follow one another: those of rows that are made are made on all
+    /// cores, and stay apart, for together they are as much memory again.
+    pub(super) fn csv_portions(&self) -> Vec<Vec<u8>> {
+        let Some(portions) = self.portions() else {
+            let mut content = Vec::new();
             // Writing into memory does not fail.
             let _ = self.write_csv(&mut content);
-            return content;
+            return vec![content];
         };
-        self.write_header(&mut content);
-        let block = |number: usize| {
-            let (part, rows) = &blocks[number];
+        let make = |number: usize| {
+            let (part, rows) = &portions[number];
             let mut out = Vec::new();
             part.write_csv(rows.clone(), &mut out);
             out
         };
-        match in_parallel(blocks.len(), None, &Cancel::default(), |_| {}, block) {
-            Ok(done) => {
-                let done: Vec<_> = done.into_iter().flatten().collect();
-                content.reserve_exact(done.iter().map(Vec::len).sum());
-                done.iter().for_each(|block| content.extend_from_slice(block));
-            }
+        let mut header = Vec::new();
+        self.write_header(&mut header);
+        let mut content = vec![header];
+        match in_parallel(portions.len(), None, &Cancel::default(), |_| {}, make) {
+            Ok(made) => content.extend(made.into_iter().flatten()),
             // One thread will do.
-            Err(_) => (0..blocks.len()).for_each(|number| content.append(&mut block(number))),
+            Err(_) => content.extend((0..portions.len()).map(make)),
         }
         content
     }
 
     /// Rows of parts that are still to be made, in portions.
-    fn blocks(&self) -> Option<Vec<Portion<'_>>> {
+    fn portions(&self) -> Option<Vec<Portion<'_>>> {
         /// Rows of a portion.
         const ROWS: usize = 1 << 14;
         match &self.content {
             Content::Made { parts, columns } if columns.get().is_none() => {
-                let portions = |part: &dyn MadeRows| {
+                let of_part = |part: &dyn MadeRows| {
                     let count = part.count();
                     (0..count).step_by(ROWS).map(move |first| first..count.min(first + ROWS))
                 };
-                Some(parts.iter().flat_map(|part| portions(&**part).map(move |rows| (&**part, rows))).collect())
+                Some(parts.iter().flat_map(|part| of_part(&**part).map(move |rows| (&**part, rows))).collect())
             }
             _ => None,
         }
@@ -200,8 +203,8 @@ impl Table {
         const BLOCK: usize = 1 << 16;
         let mut block = Vec::with_capacity(BLOCK + BLOCK / 4);
         self.write_header(&mut block);
-        if let Some(blocks) = self.blocks() {
-            for (part, rows) in blocks {
+        if let Some(portions) = self.portions() {
+            for (part, rows) in portions {
                 part.write_csv(rows, &mut block);
                 out.write_all(&block)?;
                 block.clear();

@@ -169,7 +169,9 @@ pub fn write_results(
             let name = table.spec().name;
             match format {
                 Format::Csv if name == PACKETS.name => {
-                    put(PACKETS_FILE, &|file| file.write_all(results.packets_csv()))?;
+                    put(PACKETS_FILE, &|file| {
+                        results.packets_csv().iter().try_for_each(|portion| file.write_all(portion))
+                    })?;
                     remove(&folder.join(COMPRESSED_PACKETS))?;
                 }
                 Format::CsvWithGzip if name == PACKETS.name => {
