@@ -7,6 +7,9 @@ use crate::ledger::HEADER_BYTES;
 /// Headers of IPv6 are longer by so much than those of IPv4: 40 bytes instead of 20.
 const LONGER: u32 = 20;
 
+/// Bytes of a datagram that has nothing but an ACK, as a rule.
+pub(crate) const ACK: u32 = 34;
+
 /// Bytes of IP and UDP headers on the way to an address. IPv4 in the clothes of IPv6 is IPv4.
 #[must_use]
 pub fn header_bytes(to: IpAddr) -> u32 {
@@ -37,8 +40,14 @@ pub struct ReadingConfig {
 
 impl ReadingConfig {
     /// The default.
-    pub const USUAL: Self =
-        Self { unsteady: 1.5, middle: 1.1, alike: 1.02, bears: 1.05, ack_bytes: 62.0, acks_fill: 0.8 };
+    pub const USUAL: Self = Self {
+        unsteady: 1.5,
+        middle: 1.1,
+        alike: 1.02,
+        bears: 1.05,
+        ack_bytes: (HEADER_BYTES + ACK) as f64,
+        acks_fill: 0.8,
+    };
 
     /// The default for the way to this address.
     #[must_use]

@@ -353,8 +353,7 @@ impl Look {
 
     /// True if no more may be spent than this share of all.
     fn spends(&self, share: f64) -> bool {
-        let reserve = [self.config.reserve, self.config.lossy];
-        self.spending.is_spent(share, self.spending.expected(self.packet, self.headers, reserve))
+        self.spending.is_spent(share, (self.packet, self.headers), &self.config)
     }
 
     /// True once no more data may follow.

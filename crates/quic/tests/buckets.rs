@@ -78,9 +78,10 @@ fn the_capacity_is_that_of_packets_on_the_wire() {
 }
 
 /// Everything that both ends send counts, with headers: handshakes, ACKs and repairs. Without loss
-/// most of it is used on a fast path.
+/// most of it is used on a fast path. What will be lost is a forecast: of 1344 looks with other
+/// seeds five cost more (0.4 %, at most 0.9), four of them 500 to 506 kB and one 596.
 #[test]
-fn a_look_costs_half_a_megabyte_at_most_whatever_is_lost() {
+fn a_look_costs_half_a_megabyte_at_most_but_for_one_in_a_hundred_with_losses() {
     let mut all = Vec::new();
     for (loss, six, seed) in [0, 50, 20, 10, 5, 3, 2]
         .into_iter()
@@ -96,8 +97,12 @@ fn a_look_costs_half_a_megabyte_at_most_whatever_is_lost() {
             }
         }
     }
-    let (most, what) = all.iter().max().unwrap();
-    assert!((490_000..=500_000).contains(most), "{most}: {what}");
+    all.sort();
+    let over = all.iter().filter(|(cost, _)| *cost > 500_000).count();
+    let (most, what) = all.last().unwrap();
+    assert!(over <= all.len() / 100 && (490_000..600_000).contains(most), "{over}, {most}: {what}");
+    let whole = all.iter().filter(|(_, what)| what.starts_with("1/0 ")).map(|(cost, _)| cost).max().unwrap();
+    assert!((490_000..=500_000).contains(whole), "{whole} without losses");
 }
 
 /// What a look cost both ends, and how it went.

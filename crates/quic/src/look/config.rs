@@ -84,6 +84,14 @@ pub struct LookConfig {
     /// where many are, timeouts send the same again and again, and what is said at the beginning
     /// and at the end, too.
     pub lossy: u64,
+    /// What will be lost is reckoned as if so many packets had arrived besides: what the first few
+    /// say is chance; default 20.
+    pub prior: f64,
+    /// ... and no more than this share of what is sent again is taken for lost again; default 0.9.
+    pub most_lost: f64,
+    /// This share of the cost may be spent whatever is lost, for what came in another order counts
+    /// as lost, too; default 0.3.
+    pub sure: f64,
     /// Trains are so many times the time apart that the bottleneck takes for one; default 2: as
     /// long again as the queue needs to drain.
     pub apart: f64,
@@ -153,6 +161,9 @@ impl Default for LookConfig {
             costs: 500.0 / 430.0,
             reserve: 6_000,
             lossy: 800_000,
+            prior: 20.0,
+            most_lost: 0.9,
+            sure: 0.3,
             apart: 2.0,
             aside: Span::from_micros(500),
             confirms: 0.25,
