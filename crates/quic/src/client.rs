@@ -461,6 +461,7 @@ impl Node for Client {
             let failed = Failed(format!("nobody listens at {}: is `flowstart serve` running there?", self.to));
             self.end(now, Err(failed));
         }
+        self.attempts.refused();
     }
 
     fn poll_transmit(&mut self, now: Time, socket: usize, buffer: &mut Vec<u8>) -> Option<Outgoing> {

@@ -241,6 +241,21 @@ fn a_server_that_asks_for_an_address_and_falls_silent_is_given_up() {
     }
 }
 
+/// It might come back between two attempts; only that it did not is told.
+#[test]
+fn a_server_that_asks_for_an_address_and_is_gone_is_said_to_be() {
+    let mut world = world(&Link::default(), request(Direction::Down, 100_000, ONE), None, Service::default());
+    world.run_until(Time::ZERO + Span::from_millis(25));
+    world.cut(true);
+    while !world.client.is_over(world.now) {
+        world.step(Time::NEVER);
+        world.client.refused(world.now);
+    }
+    let said = world.client.outcome().unwrap_err().to_string();
+    assert!(said.contains("nobody listens there any more"), "{said}");
+    assert!(world.now > Time::ZERO + Span::from_secs(14), "{}", world.now);
+}
+
 /// Not even a server of the same identity at another place: whoever sends it a client's packet
 /// would get the word that ends the connection (RFC 9000 section 21.11).
 #[test]

@@ -32,13 +32,15 @@ struct Attempt {
     since: Time,
     /// A Retry has arrived.
     asked: bool,
+    /// The system said that nobody listens, and nothing has arrived since.
+    refused: bool,
     /// It has succeeded, or cannot be followed by another.
     over: bool,
 }
 
 impl Attempt {
     fn new(now: Time) -> Self {
-        Self { before: 0, since: now, asked: false, over: false }
+        Self { before: 0, since: now, asked: false, refused: false, over: false }
     }
 }
 
@@ -70,11 +72,18 @@ impl Attempts {
     /// A datagram of a connection is there to be read.
     pub(super) fn heard(&mut self, now: Time, number: usize, data: &[u8]) {
         let Some(attempt) = self.newest.get_mut(number) else { return };
+        attempt.refused = false;
         // A long header, and the type of a Retry (RFC 9000 section 17.2.5).
         let retry = data.first().is_some_and(|byte| byte & 0xb0 == 0xb0);
         if !retry || !std::mem::replace(&mut attempt.asked, true) {
             attempt.since = now;
         }
+    }
+
+    /// The system says that nobody listens any more. The server may be on its way back: only the
+    /// last attempt's end says so.
+    pub(super) fn refused(&mut self) {
+        self.newest.iter_mut().for_each(|attempt| attempt.refused = true);
     }
 
     /// No other attempt is wanted of a connection.
@@ -99,7 +108,10 @@ impl Attempts {
         if before >= self.limits.attempts {
             let (to, seconds) = (self.to, SILENCE.as_secs_f64());
             let each = format!("{before} attempts got stuck, each for {seconds} s");
-            return Err(Failed(format!("{to} answers, but no connection comes about: {each}")));
+            return Err(Failed(match self.newest[number].refused {
+                true => format!("{to} answered, but nobody listens there any more: {each}"),
+                false => format!("{to} answers, but no connection comes about: {each}"),
+            }));
         }
         self.newest[number] = Attempt { before, ..Attempt::new(now) };
         self.connect(now, number)
