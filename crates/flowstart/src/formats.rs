@@ -4,9 +4,9 @@
 use std::fs::File;
 use std::io::BufWriter;
 
-use flowstart_benchmark::Records;
+use flowstart_benchmark::ParquetReader;
 use flowstart_results::Format;
-use flowstart_service_curve::{Record, RecordError};
+use flowstart_service_curve::Record;
 
 use crate::output::Failure;
 
@@ -32,11 +32,13 @@ fn parquet_tables() -> Result<Format, Failure> {
 }
 
 /// What reads measurements from Parquet files.
-pub(crate) const PARQUET_READER: Option<fn(File) -> Result<Records, RecordError>> = parquet_reader();
+pub(crate) const PARQUET_READER: Option<ParquetReader> = parquet_reader();
 
-const fn parquet_reader() -> Option<fn(File) -> Result<Records, RecordError>> {
+const fn parquet_reader() -> Option<ParquetReader> {
     #[cfg(feature = "parquet")]
-    return Some(|file| flowstart_parquet::read_records(file).map(|records| Box::new(records) as Records));
+    return Some(|file| {
+        flowstart_parquet::read_records(file).map(|records| Box::new(records) as flowstart_benchmark::Records)
+    });
     #[cfg(not(feature = "parquet"))]
     None
 }
