@@ -25,9 +25,7 @@ pub(crate) fn run(args: &RunArgs) -> Done {
     let formats = formats(args.gzip, args.parquet)?;
     one_page(args)?;
     let scenarios = scenarios(args)?;
-    for folder in args.out.iter().chain(&args.pcap) {
-        prepare_folder(folder)?;
-    }
+    prepare_output(args)?;
     let names = names(&args.files);
     let cancel = interrupt::listen();
     let mut documents = Vec::new();
@@ -68,9 +66,17 @@ pub(crate) fn run(args: &RunArgs) -> Done {
     if cancel.is_cancelled() { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
-/// Makes sure that what pages are asked for can be written; a page is of one scenario.
+/// Makes sure that all that is asked for can be written. Folders first: a page may be in one of
+/// them.
+pub(crate) fn prepare_output(args: &RunArgs) -> Done {
+    for folder in args.out.iter().chain(&args.pcap) {
+        prepare_folder(folder)?;
+    }
+    pages::prepare(&args.page)
+}
+
+/// A page is of one scenario.
 pub(crate) fn one_page(args: &RunArgs) -> Done {
-    pages::prepare(&args.page)?;
     if args.files.len() > 1 && !args.page.pages.is_empty() {
         return Err(Failure::usage("-o writes the report of one scenario; give one file"));
     }

@@ -71,10 +71,10 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
              leave it out",
         ));
     }
-    pages::prepare(&args.page)?;
     if let Some(folder) = &folder {
         prepare_folder(folder)?;
     }
+    pages::prepare(&args.page)?;
     if let Some(file) = &args.delays {
         delays::prepare(file, &args.measured)?;
     }

@@ -49,6 +49,9 @@ pub(crate) fn frontier(args: &FrontierArgs) -> Done {
     if args.plan {
         return plan(&Plan::new(&frontier, &frontier.works()), args);
     }
+    if let Some(folder) = &args.out {
+        prepare_folder(folder)?;
+    }
     pages::prepare(&args.page)?;
     let mut journal = args.out.as_deref().map(|folder| journal(folder, args.resume)).transpose()?;
     for folder in &args.merge {

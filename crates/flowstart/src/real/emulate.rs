@@ -40,10 +40,10 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Done {
     if args.self_test {
         return self_test(args.json);
     }
-    pages::prepare(&args.page)?;
     for folder in args.out.iter().chain(&args.pcap) {
         prepare_folder(folder)?;
     }
+    pages::prepare(&args.page)?;
     let programs = Programs {
         command: args.command.clone(),
         server: args.server.clone(),

@@ -14,7 +14,7 @@ use crate::formats::formats;
 use crate::interrupt;
 use crate::output::{Done, Failure, note, prepare_folder, print, print_json};
 use crate::pages;
-use crate::run_scenarios::{about, flow_table, interrupted, link_table, names, one_page};
+use crate::run_scenarios::{about, flow_table, interrupted, link_table, names, one_page, prepare_output};
 use crate::scenario::load;
 use flowstart_pages::scenario as pages_of;
 
@@ -30,9 +30,7 @@ pub(crate) fn run(args: &RunArgs) -> Done {
         scenarios.push(scenario);
     }
     become_able()?;
-    for folder in args.out.iter().chain(&args.pcap) {
-        prepare_folder(folder)?;
-    }
+    prepare_output(args)?;
     let cancel = interrupt::listen();
     let limit = fidelity_limit(args.fidelity);
     let (mut documents, mut verdict) = (Vec::new(), Ok(()));

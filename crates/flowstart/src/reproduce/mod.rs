@@ -59,10 +59,10 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Done {
     if let Some(seed) = args.seed {
         wanted.iter_mut().for_each(|figure| figure.seed(seed));
     }
-    pages::prepare(&args.page)?;
     if let Some(folder) = &args.plot {
         prepare_folder(folder)?;
     }
+    pages::prepare(&args.page)?;
     let ran = make(&wanted, args.full, args)?;
     if let Some(folder) = &args.plot {
         plot(&papers, &ran.results, folder)?;

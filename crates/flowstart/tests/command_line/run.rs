@@ -50,6 +50,25 @@ fn run_prints_a_summary_and_writes_tables() {
 }
 
 #[test]
+fn a_report_may_lie_in_the_folder_of_the_results_and_a_refused_one_leaves_none() {
+    let folder = empty();
+    fs::write(folder.path().join("u.toml"), BESIDE).unwrap();
+    let commands: [&[&str]; 3] = [
+        &["run", "u.toml"],
+        &["benchmark", "--samples", "100", "--lasting", "5s", "--peers", "0", "--step", "50Mbit/s"],
+        &["frontier", "--quick", "--capacity", "10Mbit/s", "--rtt", "10ms", "--load", "idle", "--runs", "1"],
+    ];
+    for command in commands {
+        let written = |report| [command, &["--out", "new", "-o", report]].concat();
+        flowstart(folder.path()).args(written("elsewhere/report.md")).assert().code(2);
+        assert!(!folder.path().join("new").exists(), "{command:?}");
+        flowstart(folder.path()).args(written("new/report.md")).assert().success();
+        assert!(folder.path().join("new/report.md").is_file(), "{command:?}");
+        fs::remove_dir_all(folder.path().join("new")).unwrap();
+    }
+}
+
+#[test]
 fn a_run_with_users_of_the_web_has_a_table_of_their_pages() {
     let folder = empty();
     let scenario = "duration = \"60 s\"\n[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\n[[web]]\nusers = 3\nflow = { name = \"user\" }\n";
