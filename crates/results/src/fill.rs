@@ -29,8 +29,8 @@ pub struct Results {
     packets_csv: Text,
 }
 
-/// A text in portions that is made when it is first asked for. It follows from the tables, so that it does not
-/// count when results are compared.
+/// A text in portions that is made when it is first asked for. It follows from the tables, so that
+/// it does not count when results are compared.
 #[derive(Clone, Debug, Default)]
 struct Text(OnceLock<Vec<Vec<u8>>>);
 
@@ -57,8 +57,8 @@ impl Results {
         Self { tables, asked: runs, finished: runs, data_packets, packets_csv: Text::default() }
     }
 
-    /// The table `packets` as CSV, in portions: it is long and needed twice, for the hash and for the
-    /// file.
+    /// The table `packets` as CSV, in portions: it is long and needed twice, for the hash and for
+    /// the file.
     pub(super) fn packets_csv(&self) -> &[Vec<u8>] {
         self.packets_csv.0.get_or_init(|| self.table(PACKETS.name).map(Table::csv_portions).unwrap_or_default())
     }
