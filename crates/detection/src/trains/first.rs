@@ -86,8 +86,12 @@ impl First {
             return if self.arrivals.are_over(number) { Next::Chirp } else { Next::Stay };
         };
         // Of a train with losses, the time that those take that arrived next to each other; a train
-        // that arrived at once is faster than can be measured.
-        let gap = self.arrivals.quickest().filter(|_| self.losses).unwrap_or(self.arrivals.mean_gap());
+        // that arrived at once is faster than can be measured. With jitter two may arrive as close
+        // together as if the bottleneck were many times as fast: trains at that rate would queue at
+        // the sender's own card, where lone packets overtake them.
+        let mean = self.arrivals.mean_gap();
+        let quickest = self.arrivals.quickest().filter(|_| self.losses);
+        let gap = quickest.map_or(mean, |quickest| quickest.max(mean.mul_f64(context.config.quickest_share)));
         let service = gap.max(Span::from_micros(1));
         if of_train {
             context.service = Some(service);
@@ -129,7 +133,8 @@ impl First {
             let patient = acked.now + context.smallest().mul_f64(config.follow_rtts);
             Self::plan_followers(context, through.max(patient))
         } else {
-            self.plan_spread(context, through, service)
+            // Not in the past: then all would leave at once.
+            self.plan_spread(context, through.max(acked.now), service)
         }
     }
 

@@ -220,26 +220,26 @@ fn the_whole_course_on_paths_of_all_kinds() {
             [2_798_440, 719_448],
         ),
         ("fair, delayed ACKs", fair(|p| p.ack_every = 2), config, (Isolated, 117_000), [51, 12], [2_798_440, 719_448]),
-        ("shared, buffer of 1", shared(|p| p.buffer = 1), config, (Shared, 90_833), [24, 5], [789_818, 302_954]),
-        ("fair, buffer of 1", fair(|p| p.buffer = 1), config, (Isolated, 170_454), [44, 10], [3_145_192, 943_523]),
-        ("shared, no buffer", shared(|p| p.buffer = 0), config, (Shared, 113_876), [41, 5], [1_548_088, 392_662]),
-        ("shared, buffer of 3", shared(|p| p.buffer = 3), config, (Shared, 192_733), [72, 13], [5_179_666, 1_105_252]),
+        ("shared, buffer of 1", shared(|p| p.buffer = 1), config, (Shared, 90_833), [24, 5], [796_635, 305_681]),
+        ("fair, buffer of 1", fair(|p| p.buffer = 1), config, (Isolated, 170_454), [44, 10], [3_171_099, 951_704]),
+        ("shared, no buffer", shared(|p| p.buffer = 0), config, (Shared, 113_876), [41, 5], [1_557_088, 396_262]),
+        ("shared, buffer of 3", shared(|p| p.buffer = 3), config, (Shared, 192_733), [72, 13], [5_239_660, 1_116_160]),
         ("fair, buffer of 3", fair(|p| p.buffer = 3), config, (Isolated, 32_000), [18, 2], [150_450, 32_817]),
         (
             "shared, jitter",
             shared(|p| p.jitter = Span::from_micros(1500)),
             config,
-            (Shared, 63_500),
-            [38, 10],
-            [867_080, 309_540],
+            (Shared, 391_235),
+            [188, 26],
+            [34_933_672, 3_246_506],
         ),
         (
             "fair, jitter",
             fair(|p| p.jitter = Span::from_micros(1500)),
             config,
-            (Isolated, 204_000),
-            [198, 28],
-            [22_910_415, 2_964_514],
+            (Isolated, 166_461),
+            [79, 30],
+            [4_968_449, 2_756_628],
         ),
         (
             "shared, much jitter",
@@ -362,9 +362,10 @@ fn where_only_one_packet_gets_through_a_chirp_tells_the_rate() {
     assert_eq!(left[7..14], [0, 16_500, 27_500, 28_875, 29_700, 30_195, 30_492]);
     // Sixteen packets, and behind them two that are half a round trip apart.
     assert_eq!(left[24..27], [30_935, 36_436, 41_936]);
-    // Then bursts of four.
-    assert_eq!(left[27..31], [47_436; 4]);
-    assert_eq!(run.left[1][0], 47_436);
+    // Then bursts of four at 2.2 times the rate that the chirp told, a lone packet between the last
+    // two.
+    assert_eq!(left[27..31], [47_436, 48_036, 48_636, 48_636]);
+    assert_eq!(run.left[1][0], 48_636);
 }
 
 #[test]

@@ -63,9 +63,12 @@ impl Batch {
             let leaves = |place: u32| at + gap * u64::from(place);
             match arrangement {
                 Arrangement::Bursts => {
-                    trains.plan.push_back((at, length - 1));
-                    lone.plan.push_back((at + NEXT, 1));
-                    trains.plan.push_back((at + NEXT * 2, 1));
+                    // Like trains: what leaves at once queues at the sender's own card, and where that
+                    // serves flows in turn the lone packet overtakes the burst there.
+                    trains.plan.extend((0..length - 1).map(|place| (leaves(place), 1)));
+                    let last = leaves(length.saturating_sub(2));
+                    lone.plan.push_back((last + NEXT, 1));
+                    trains.plan.push_back((last + NEXT * 2, 1));
                 }
                 Arrangement::Spaced => {
                     trains.plan.extend((0..length).map(|place| (leaves(place), 1)));

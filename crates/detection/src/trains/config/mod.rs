@@ -119,6 +119,9 @@ pub struct TrainProbeConfig {
     /// Time to wait for the connection of the lone packets until the answer is unknown; default 3
     /// s, of which a lost SYN takes 1 (RFC 6298).
     pub open_wait: Span,
+    /// Of a first train with losses the shortest time between two arrivals tells the rate, but no
+    /// less than this share of their mean, 0 ..= 1; default 0.4.
+    pub quickest_share: f64,
     /// The distance of bursts differs from that of trains by up to this share, so that nothing
     /// locks in phase, 0 ..= 1; default 0.5.
     pub burst_jitter: f64,
@@ -310,6 +313,7 @@ impl Default for TrainProbeConfig {
             full_loss: 0.1,
             policing: PolicingConfig::default(),
             open_wait: Span::from_secs(3),
+            quickest_share: 0.4,
             burst_jitter: 0.5,
             spread_apart: 2,
             lone: 2,
@@ -406,6 +410,7 @@ impl TrainProbeConfig {
         check((1..=1000).contains(&self.most_batches), "most_batches", "between 1 and 1000")?;
         let share = |p: f64| p > 0.0 && p < 1.0;
         check(share(self.chirp_shrink), "chirp_shrink", "above 0 and below 1")?;
+        check((0.0..=1.0).contains(&self.quickest_share), "quickest_share", "between 0 and 1")?;
         check((0.0..=1.0).contains(&self.burst_jitter), "burst_jitter", "between 0 and 1")?;
         check((1..=100).contains(&self.spread_apart), "spread_apart", "between 1 and 100")?;
         check((1..=2).contains(&self.lone), "lone", "1 or 2")?;

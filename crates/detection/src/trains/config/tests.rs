@@ -57,6 +57,7 @@ fn the_bounds_of_shares_and_factors_are_as_documented() {
     bounds!(least_jitters, [0.0, 1e9], [-0.1, infinite, nan]);
     bounds!(isolated_error, [1e-9, 0.49], [0.0, 0.5, nan]);
     bounds!(shared_error, [1e-9, 0.49], [0.0, 0.5, nan]);
+    bounds!(quickest_share, [0.0, 1.0], [-0.1, 1.1, nan]);
     bounds!(burst_jitter, [0.0, 1.0], [-0.1, 1.1, nan]);
     bounds!(at_once, [0.0, 1.0], [-0.1, 1.1, nan]);
     bounds!(policed, [0.0, 1.0], [-0.1, 1.1, nan]);
