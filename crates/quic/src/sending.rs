@@ -27,9 +27,8 @@ use report::{Lateness, Rtts, isolated, words};
 const OVERHEAD: u64 = 56;
 /// Packets that are ready to leave at least: with fewer they would not be full.
 const READY_PACKETS: u64 = 3;
-/// Streams at least that carry a transfer. The stack ends a connection of which a stream has 1024
-/// gaps (its `MAX_CHUNKS`); with these even every second packet of a whole receive window may be
-/// lost.
+/// Streams at least that carry a transfer: with these the windows of all streams are that of the
+/// connection, of 32 MiB.
 const LEAST_STREAMS: u8 = 16;
 /// The start of a transfer that had a detector, after its address has changed.
 const WITHOUT_DETECTOR: &str = "hystart++";

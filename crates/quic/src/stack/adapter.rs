@@ -19,8 +19,8 @@ macro_rules! adapter {
         };
 
         use super::{
-            ConnectionError, Dir, EcnCodepoint, Event, ForConnection, ForEndpoint, Handled, Made, Settings, StreamId,
-            Transmit,
+            ConnectionError, Dir, EcnCodepoint, Event, ForConnection, ForEndpoint, Handled, Made, STREAM_WINDOW,
+            Settings, StreamId, Transmit,
         };
         use crate::gate::Gates;
         use crate::resets::Identifiers;
@@ -118,7 +118,7 @@ macro_rules! adapter {
                 .congestion_controller_factory(Arc::clone(factory) as _)
                 .enable_segmentation_offload(false)
                 .initial_mtu(settings.mtu.max(1200))
-                .stream_receive_window(VarInt::from_u32(settings.receive_window))
+                .stream_receive_window(VarInt::from_u32(settings.receive_window.min(STREAM_WINDOW)))
                 .receive_window(VarInt::from_u32(settings.receive_window))
                 .send_window(1 << 30)
                 // What is lost is sent again piece by piece, not a packet of each stream in turn.

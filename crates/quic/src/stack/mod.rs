@@ -46,6 +46,11 @@ impl Stack {
     }
 }
 
+/// Bytes of a stream that may arrive without having been read. Both stacks end a connection of which
+/// a stream has more than 1024 gaps (their `MAX_CHUNKS`); with this every second packet of a
+/// stream's window may be lost, whatever became of other streams.
+const STREAM_WINDOW: u32 = 2 << 20;
+
 /// What a stack may do, beyond what congestion control decides.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -311,6 +316,15 @@ pub(crate) fn place(mut address: SocketAddr) -> SocketAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_window_of_a_stream_has_room_for_no_more_gaps_than_stacks_keep() {
+        // The smallest full packets, of whose payload header, number, tag and frame take some, and
+        // one that is not full at the end of each piece of 32 kB.
+        let (payload, piece) = (1200 - 56, 32 << 10);
+        let packets = STREAM_WINDOW / payload + STREAM_WINDOW / piece;
+        assert!(packets / 2 < 1024, "{packets}");
+    }
 
     #[test]
     fn numbers_of_streams_and_ecn_fields_are_those_of_both_stacks() {
