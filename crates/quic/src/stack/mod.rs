@@ -46,8 +46,8 @@ impl Stack {
     }
 }
 
-/// Bytes of a stream that may arrive without having been read. Both stacks end a connection of which
-/// a stream has more than 1024 gaps (their `MAX_CHUNKS`); with this every second packet of a
+/// Bytes of a stream that may arrive without having been read. Both stacks end a connection of
+/// which a stream has more than 1024 gaps (their `MAX_CHUNKS`); with this every second packet of a
 /// stream's window may be lost, whatever became of other streams.
 const STREAM_WINDOW: u32 = 2 << 20;
 

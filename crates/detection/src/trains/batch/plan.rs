@@ -63,8 +63,8 @@ impl Batch {
             let leaves = |place: u32| at + gap * u64::from(place);
             match arrangement {
                 Arrangement::Bursts => {
-                    // Like trains: what leaves at once queues at the sender's own card, and where that
-                    // serves flows in turn the lone packet overtakes the burst there.
+                    // Like trains: what leaves at once queues at the sender's own card, and where
+                    // that serves flows in turn the lone packet overtakes the burst there.
                     trains.plan.extend((0..length - 1).map(|place| (leaves(place), 1)));
                     let last = leaves(length.saturating_sub(2));
                     lone.plan.push_back((last + NEXT, 1));
