@@ -3,6 +3,10 @@
 use std::fmt;
 use std::ops::Range;
 
+use serde::de::DeserializeOwned;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
 use crate::suggest::nearest;
 
 /// Why a scenario cannot be used. Its `Display` is one sentence behind `file:line:column:`;
@@ -61,7 +65,55 @@ pub(super) fn in_words(error: &toml::de::Error) -> String {
     if let Some((found, _)) = message.split_once(", expected struct ") {
         message = format!("{found}, expected a table of keys: {{ key = value, ... }}");
     }
-    message
+    // Nor do the names that the TOML reader and serde have for what they read.
+    match message.as_str() {
+        NO_NAME => "expected a name in quotes".to_owned(),
+        _ => message.replace("expected \"string only\"", "expected a name in quotes"),
+    }
+}
+
+/// Reads a value of a table that was parsed from `text`. Where a name must stand and something else
+/// does, the error says which names there are.
+pub(super) fn read<T: DeserializeOwned>(
+    file: &str,
+    text: &str,
+    table: Spanned<DeTable<'_>>,
+) -> Result<T, ScenarioError> {
+    let again = table.clone();
+    T::deserialize(toml::de::Deserializer::from(table)).map_err(|error| {
+        let mut said = ScenarioError::from_toml(file, text, &error);
+        if error.message() == NO_NAME
+            && let Some(names) = error.span().and_then(|span| names_at::<T>(again, &span))
+        {
+            said.message = format!("a name in quotes stands here, {names}");
+        }
+        said
+    })
+}
+
+/// What the TOML reader says of something else where a name must stand. It does not say which names
+/// there are.
+const NO_NAME: &str = "wanted string or table";
+
+/// "expected ...", with the names that are possible at this place: reading says them of a name that
+/// does not exist.
+fn names_at<T: DeserializeOwned>(mut table: Spanned<DeTable<'_>>, place: &Range<usize>) -> Option<String> {
+    let value = table.get_mut().iter_mut().find_map(|(_, value)| value_at(value, place))?;
+    *value.get_mut() = DeValue::String("".into());
+    let error = T::deserialize(toml::de::Deserializer::from(table)).err()?;
+    Some(error.message().split_once("``, ")?.1.to_owned())
+}
+
+/// The value that stands at this place.
+fn value_at<'v, 'i>(value: &'v mut Spanned<DeValue<'i>>, place: &Range<usize>) -> Option<&'v mut Spanned<DeValue<'i>>> {
+    if value.span() == *place {
+        return Some(value);
+    }
+    match value.get_mut() {
+        DeValue::Table(table) => table.iter_mut().find_map(|(_, inner)| value_at(inner, place)),
+        DeValue::Array(list) => list.iter_mut().find_map(|inner| value_at(inner, place)),
+        _ => None,
+    }
 }
 
 impl ScenarioError {
@@ -126,6 +178,16 @@ impl Problem {
     #[must_use]
     pub fn at(key: impl Into<String>, message: impl Into<String>) -> Self {
         Self { key: key.into(), message: message.into() }
+    }
+
+    /// The key that is wrong.
+    pub(super) fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// What is wrong with it.
+    pub(super) fn message(&self) -> &str {
+        &self.message
     }
 
     /// The same problem one level further out.

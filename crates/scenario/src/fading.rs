@@ -26,13 +26,16 @@ pub struct FadingSpec {
 }
 
 fn step() -> Span {
-    Span::from_millis(10)
+    FadingSpec::USUAL_STEP
 }
 
 /// After this time the rate repeats.
 const PERIOD: Span = Span::from_secs(60);
 
 impl FadingSpec {
+    /// How long the rate holds unless something else is said.
+    pub(super) const USUAL_STEP: Span = Span::from_millis(10);
+
     /// The schedule of one minute.
     ///
     /// # Errors

@@ -253,12 +253,8 @@ impl Scenario {
         text: &str,
         mut document: toml::Spanned<toml::de::DeTable<'_>>,
     ) -> Result<Self, ScenarioError> {
-        let read = |document: toml::Spanned<toml::de::DeTable<'_>>| {
-            Self::deserialize(toml::de::Deserializer::from(document))
-                .map_err(|error| ScenarioError::from_toml(name, text, &error))
-        };
-        let scenario = read(document.clone())?;
-        if scenario.lay_dialects(document.get_mut()) { read(document) } else { Ok(scenario) }
+        let scenario: Self = error::read(name, text, document.clone())?;
+        if scenario.lay_dialects(document.get_mut()) { error::read(name, text, document) } else { Ok(scenario) }
     }
 
     /// Every parameter, defaults included, as a scenario file.

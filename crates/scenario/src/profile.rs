@@ -49,7 +49,8 @@ pub(super) const SCENARIO: &str = "[path]\ncapacity = \"1 Mbit/s\"\nrtt = \"1 ms
 impl Profile {
     /// Reads a profile; the files it names are read relative to `folder`.
     fn parse(name: &str, text: &str, folder: &FilePath) -> Result<Self, ScenarioError> {
-        let file: ProfileFile = toml::from_str(text).map_err(|error| ScenarioError::from_toml(name, text, &error))?;
+        let table = toml::de::DeTable::parse(text).map_err(|error| ScenarioError::from_toml(name, text, &error))?;
+        let file: ProfileFile = super::error::read(name, text, table)?;
         let mut scenario = Scenario::parse(name, SCENARIO)?;
         scenario.path = Some(file.path.clone());
         scenario.resolve(folder)?;

@@ -1,11 +1,13 @@
 //! Values that can be written short as a string or in full as a table.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserialize, Deserializer};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Serialize, Serializer};
 
 use flowstart_network::{
@@ -17,7 +19,7 @@ use super::short::{FromLong, Short};
 use super::{Buffer, FadingSpec, Problem};
 
 macro_rules! short {
-    ($type:ident, $long:ty, $expecting:literal, $example:literal) => {
+    ($type:ident, $long:ty, $expecting:expr, $example:literal) => {
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 deserializer.deserialize_any(Short::<Self, $long>(PhantomData, $expecting))
@@ -274,7 +276,7 @@ pub enum RateSpec {
 }
 
 /// The forms of a capacity in full.
-#[derive(Clone, Debug, PartialEq, Serialize, serde::Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 enum LongRate {
     /// Steps in order of time, the first at 0.
@@ -295,12 +297,89 @@ enum LongRate {
     Fading(FadingSpec),
 }
 
-short!(
-    RateSpec,
-    LongRate,
-    "a rate such as \"100 Mbit/s\", a list of { at, rate }, { trace = \"FILE\" }, or { mean, spread, correlation }",
-    "100 Mbit/s"
-);
+/// What a capacity may be.
+const RATES: &str =
+    "a rate such as \"100 Mbit/s\", a list of { at, rate }, { trace = \"FILE\" }, or { mean, spread, correlation }";
+
+short!(RateSpec, LongRate, RATES, "100 Mbit/s");
+
+/// The keys of all tables that are capacities.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RateKeys {
+    steps: Option<Vec<StepSpec>>,
+    period: Option<Span>,
+    trace: Option<String>,
+    mean: Option<Rate>,
+    spread: Option<f64>,
+    correlation: Option<Span>,
+    step: Option<Span>,
+}
+
+impl RateKeys {
+    /// The one form that the keys are of.
+    fn form(self) -> Result<LongRate, String> {
+        let fades = self.spread.is_some() || self.correlation.is_some() || self.step.is_some();
+        match self {
+            Self { trace: Some(trace), steps: None, period: None, mean: None, .. } if !fades => {
+                Ok(LongRate::Trace { trace })
+            }
+            Self { trace: Some(_), .. } => Err("a capacity with a `trace` has no other keys".to_owned()),
+            Self { steps: Some(steps), period: Some(period), mean: None, .. } if !fades => {
+                Ok(LongRate::Periodic { steps, period })
+            }
+            Self { steps: Some(_), period: None, mean: None, .. } if !fades => {
+                let message = "a capacity with `steps` needs a `period` after which they repeat, such as \"1 s\"; steps \
+                               that do not repeat are a list without a table: capacity = [{ at, rate }, ...]";
+                Err(message.to_owned())
+            }
+            Self { steps: Some(_), .. } => Err("a capacity with `steps` has a `period` and no other keys".to_owned()),
+            Self { period: Some(_), .. } => {
+                Err("a capacity with a `period` needs the `steps` that repeat, a list of { at, rate }".to_owned())
+            }
+            Self { mean: Some(mean), spread: Some(spread), correlation: Some(correlation), step, .. } => {
+                let step = step.unwrap_or(FadingSpec::USUAL_STEP);
+                Ok(LongRate::Fading(FadingSpec { mean, spread, correlation, step }))
+            }
+            Self { mean, spread, correlation, .. } if fades || mean.is_some() => {
+                let needs =
+                    [("mean", mean.is_none()), ("spread", spread.is_none()), ("correlation", correlation.is_none())];
+                let missing: Vec<String> =
+                    needs.into_iter().filter(|(_, missing)| *missing).map(|(key, _)| format!("`{key}`")).collect();
+                Err(format!(
+                    "a capacity that fades needs {} too: {{ mean = \"50 Mbit/s\", spread = 0.5, correlation = \"100 ms\" }}",
+                    missing.join(" and ")
+                ))
+            }
+            _ => Err(format!("a table without keys is no capacity; it is {RATES}")),
+        }
+    }
+}
+
+// By hand, as an untagged enum says neither which key is wrong nor which is missing.
+impl<'de> Deserialize<'de> for LongRate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Forms;
+
+        impl<'de> Visitor<'de> for Forms {
+            type Value = LongRate;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(RATES)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<LongRate, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(seq)).map(LongRate::Steps)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<LongRate, A::Error> {
+                RateKeys::deserialize(MapAccessDeserializer::new(map))?.form().map_err(de::Error::custom)
+            }
+        }
+
+        deserializer.deserialize_any(Forms)
+    }
+}
 
 impl FromLong<LongRate> for RateSpec {
     fn from_long(long: LongRate) -> Self {

@@ -120,6 +120,74 @@ fn a_buffer_beside_a_limit_of_the_queue_is_refused_and_taken_where_there_is_none
     assert_eq!(codel.limit, 1000);
 }
 
+#[test]
+fn a_wrong_capacity_is_told_which_key_is_wrong_or_missing() {
+    for (capacity, part) in [
+        ("{ foo = 1 }", "unknown field `foo`, expected one of `steps`, `period`, `trace`, `mean`"),
+        ("{ maen = \"3 Mbit/s\" }", "did you mean `mean`?"),
+        ("{ mean = \"3 Mbit/s\" }", "needs `spread` and `correlation` too: { mean ="),
+        ("{ spread = 0.5, correlation = \"1 s\" }", "needs `mean` too"),
+        ("{ mean = \"3 bananas\", spread = 1, correlation = \"1 s\" }", "\"bananas\" is not a unit of rate"),
+        ("{ steps = [{ at = \"0 s\", rate = \"1 Mbit/s\" }] }", "needs a `period` after which they repeat"),
+        ("{ steps = [], period = \"1 s\", spread = 1 }", "no other keys"),
+        ("{ period = \"1 s\" }", "needs the `steps`"),
+        ("{ trace = \"a\", period = \"1 s\" }", "has no other keys"),
+        ("{}", "a table without keys is no capacity; it is a rate such as"),
+        ("[{ at = \"0 s\" }]", "missing field `rate`"),
+        ("[3]", "expected a table of keys"),
+        ("true", "expected a rate such as \"100 Mbit/s\", a list of { at, rate }"),
+    ] {
+        let message = error(&with("\"100 Mbit/s\"", capacity)).to_string();
+        assert!(message.starts_with("test.toml:6:") && message.contains(part), "{capacity}: {message}");
+        assert!(!message.contains("untagged"), "{message}");
+    }
+}
+
+#[test]
+fn where_a_name_or_one_key_must_stand_the_possible_ones_are_told() {
+    let dialect = error(&format!("dialect = true\n{GOOD}")).to_string();
+    assert!(dialect.ends_with("a name in quotes stands here, expected `linux` or `ns3`"), "{dialect}");
+    let inner = error(&with("spacing = \"poisson\"", "spacing = 3")).to_string();
+    assert!(inner.starts_with("test.toml:23:11: a name in quotes stands here, expected "), "{inner}");
+    for threshold in ["5", "{}", "{ packets = 1, bytes = 2 }", "\"x\"", "true"] {
+        let queue = format!("{{ kind = \"step_mark\", threshold = {threshold} }}");
+        let message = error(&with("\"step_mark 1 ms\"", &queue)).to_string();
+        assert!(message.contains("one key") && message.contains("{ packets = 20 }"), "{threshold}: {message}");
+    }
+    for threshold in ["{ sojourn = \"2 ms\" }", "{ packets = 20 }", "{ bytes = 12500 }"] {
+        let queue = format!("{{ kind = \"step_mark\", threshold = {threshold} }}");
+        Scenario::parse("test.toml", &with("\"step_mark 1 ms\"", &queue)).unwrap();
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_part_of_a_link_is_shown_at_the_key_of_that_part() {
+    let never = "{ kind = \"bernoulli\", probability = 2 }";
+    for (key, value, part) in [
+        ("path.loss", never, "2 is not a probability"),
+        ("path.mark", never, "2 is not a probability"),
+        ("path.reverse_loss", never, "2 is not a probability"),
+        ("path.reverse_queue", "{ kind = \"drr\", limit = { packets = 0 } }", "a buffer of 0"),
+        ("path.merged_acks.most", "0", "at least one ACK is merged"),
+        ("path.medium", "{ shaper = { burst = \"1 B\" } }", "shaper: a bucket"),
+        ("path.reverse_medium", "{ shaper = { burst = \"1 B\" } }", "shaper: a bucket"),
+    ] {
+        let said = key
+            .trim_start_matches("path.")
+            .replace("merged_acks.most", "merged_acks.within = \"1 ms\"\nmerged_acks.most");
+        let text =
+            with("rtt = \"20 ms\"", &format!("rtt = \"20 ms\"\nreverse_capacity = \"1 Mbit/s\"\n{said} = {value}"));
+        let line = if key.ends_with("most") { 10 } else { 9 };
+        let message = error(&text).to_string();
+        assert!(message.starts_with(&format!("test.toml:{line}:")), "{message}");
+        assert!(message.contains(&format!(" {key}: {part}")), "{message}");
+    }
+    let queue =
+        with("buffer = \"1 BDP\"\nqueue = \"step_mark 1 ms\"", "queue = { kind = \"drr\", limit = { packets = 0 } }");
+    let message = error(&queue).to_string();
+    assert!(message.starts_with("test.toml:8:9: path.queue: a buffer of 0"), "{message}");
+}
+
 /// "drop_tail 1 BDP" is how a race names a contestant's queue.
 #[test]
 fn a_size_behind_the_name_of_a_queue_is_refused_with_the_keys_that_files_have_for_it() {

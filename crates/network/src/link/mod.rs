@@ -147,6 +147,12 @@ impl LinkError {
     pub fn field(&self) -> &'static str {
         self.field
     }
+
+    /// What is wrong with it, without its name.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
 }
 
 impl fmt::Display for LinkError {

@@ -9,7 +9,7 @@ use crate::{Ecn, Frame};
 
 /// What is compared, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields, rename_all = "snake_case"))]
 pub enum Threshold {
     /// At dequeue: the packet waited strictly longer than this (Linux `ce_threshold` of fq_codel
@@ -20,6 +20,35 @@ pub enum Threshold {
     Packets(u64),
     /// At enqueue: the arriving packet finds more than this many bytes stored.
     Bytes(u64),
+}
+
+/// What may stand in the table of a threshold: one of these keys.
+#[cfg(feature = "serde")]
+#[derive(serde::Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table with one key, { sojourn = \"1 ms\" }, { packets = 20 } or { bytes = 12500 }"
+)]
+struct ThresholdKeys {
+    sojourn: Option<Span>,
+    packets: Option<u64>,
+    bytes: Option<u64>,
+}
+
+// What serde would say of no key or of several names neither the keys nor how many are right.
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for Threshold {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let keys = ThresholdKeys::deserialize(deserializer)?;
+        match (keys.sojourn, keys.packets, keys.bytes) {
+            (Some(sojourn), None, None) => Ok(Self::Sojourn(sojourn)),
+            (None, Some(packets), None) => Ok(Self::Packets(packets)),
+            (None, None, Some(bytes)) => Ok(Self::Bytes(bytes)),
+            _ => Err(serde::de::Error::custom(
+                "a threshold has one key: { sojourn = \"1 ms\" }, { packets = 20 } or { bytes = 12500 }",
+            )),
+        }
+    }
 }
 
 /// Constants of a step-marking queue.

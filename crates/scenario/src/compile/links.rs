@@ -12,14 +12,22 @@ use crate::{Buffer, LinkSpec, PathSpec, QueueSpec, QuickStartSpec, RateSpec, Way
 const BOTTLENECK: &str = "bottleneck";
 const WAY_BACK: &str = "reverse";
 
-/// The key that a link's error is about; `capacity` is that of its rate.
-fn place_of(error: &LinkError, capacity: &'static str) -> &'static str {
-    match error.field() {
-        "overhead" => "overhead",
-        "medium" if capacity == "reverse_capacity" => "reverse_medium",
-        "medium" => "medium",
-        _ => capacity,
-    }
+/// What is wrong with a link, at the key that is; `reverse` if the keys are those of a way back.
+fn problem(error: &LinkError, reverse: bool) -> Problem {
+    let key = match (error.field(), reverse) {
+        ("loss", false) => "loss",
+        ("loss", true) => "reverse_loss",
+        ("marking", _) => "mark",
+        ("queue", false) => "queue",
+        ("queue", true) => "reverse_queue",
+        ("medium", false) => "medium",
+        ("medium", true) => "reverse_medium",
+        ("overhead", _) => "overhead",
+        ("rcp", _) => "rcp",
+        (_, false) => "capacity",
+        (_, true) => "reverse_capacity",
+    };
+    Problem::at(key, error.message())
 }
 
 /// What ways in parallel to a link take from it unless they say something else.
@@ -93,6 +101,10 @@ impl<'a> Compiler<'a> {
         if delay > path.rtt {
             return Err(Problem::at("delay", format!("is longer than the whole round trip of {}", path.rtt)));
         }
+        if path.merged_acks.is_some_and(|merged| merged.most == Some(0)) {
+            let message = "at least one ACK is merged; leave it out for any number";
+            return Err(Problem::at("merged_acks.most", message));
+        }
         let rate = path.capacity.schedule(self.fading()).map_err(|error| Problem::at("capacity", error))?;
         path.queue.check_buffer("buffer", path.buffer)?;
         let buffer = path.buffer.unwrap_or(PathSpec::USUAL_BUFFER);
@@ -105,7 +117,7 @@ impl<'a> Compiler<'a> {
         link.medium = path.medium.clone();
         link.quick_start = path.quick_start.hop(link.rate.peak(), self.router())?;
         link.rcp = path.rcp.map(|rcp| rcp.config(link.rate.peak()));
-        link.validate().map_err(|error| Problem::at(place_of(&error, "capacity"), error.to_string()))?;
+        link.validate().map_err(|error| problem(&error, false))?;
         let (packet, ack) = self.smallest_packets();
         Self::check_room(&link, packet, if link.queue == path.queue.0 { "queue" } else { "buffer" })?;
         Self::check_policer(&link, packet, "medium")?;
@@ -163,7 +175,7 @@ impl<'a> Compiler<'a> {
         link.jitter = way.jitter.map(|jitter| jitter.0).or(first.jitter);
         link.medium = way.medium.clone().unwrap_or(first.medium);
         link.quick_start = beside.quick_start.hop(link.rate.peak(), self.router())?;
-        link.validate().map_err(|error| Problem::at(place_of(&error, "capacity"), error.to_string()))?;
+        link.validate().map_err(|error| problem(&error, false))?;
         Self::check_room(&link, beside.packet, if link.queue == queue.0 { "queue" } else { "buffer" })?;
         Self::check_policer(&link, beside.packet, "medium")?;
         self.links.push(link);
@@ -184,7 +196,7 @@ impl<'a> Compiler<'a> {
             link.loss = path.reverse_loss.0;
             link.jitter = path.reverse_jitter.map(|jitter| jitter.0);
             link.medium = path.reverse_medium.clone();
-            link.validate().map_err(|error| Problem::at(place_of(&error, "reverse_capacity"), error.to_string()))?;
+            link.validate().map_err(|error| problem(&error, true))?;
             Self::check_room(&link, ack, "reverse_buffer")?;
             self.links.push(link);
             self.names.push(WAY_BACK.to_owned());
@@ -225,7 +237,7 @@ impl<'a> Compiler<'a> {
         link.medium = spec.medium.clone();
         link.quick_start = spec.quick_start.hop(link.rate.peak(), self.router())?;
         link.rcp = spec.rcp.map(|rcp| rcp.config(link.rate.peak()));
-        link.validate().map_err(|error| Problem::at(place_of(&error, "capacity"), error.to_string()))?;
+        link.validate().map_err(|error| problem(&error, false))?;
         // A link may be on the way back only.
         let (_, ack) = self.smallest_packets();
         Self::check_room(&link, ack, if link.queue == spec.queue.0 { "queue" } else { "buffer" })?;

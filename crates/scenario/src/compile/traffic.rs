@@ -46,12 +46,6 @@ impl Compiler<'_> {
         if let Some(merged) = self.path.and_then(|path| path.merged_acks)
             && receiver.ack_aggregation.is_none()
         {
-            if merged.most == Some(0) {
-                return Err(Problem::at(
-                    "path.merged_acks.most",
-                    "at least one ACK is merged; leave it out for any number",
-                ));
-            }
             (receiver.ack_aggregation, receiver.ack_aggregation_most) = (Some(merged.within), merged.most);
         }
         if let Some(kind) = spec.offload {
