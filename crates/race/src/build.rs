@@ -132,7 +132,14 @@ impl Race {
             newcomer.ways = vec![1];
         }
         if let StartConfig::Oracle(config) = &contestant.start {
-            newcomer.flow_start = Some(StartConfig::Oracle(Box::new(self.omniscience(config, run))));
+            // Of several newcomers a transfer is timed alone, and has their shares, too.
+            let single = matches!(purpose, Purpose::Transfer(_)) && self.flows > 1;
+            let known = if single {
+                Self { flows: 1, ..self.clone() }.omniscience(config, run)
+            } else {
+                self.omniscience(config, run)
+            };
+            newcomer.flow_start = Some(StartConfig::Oracle(Box::new(known)));
         }
         let (duration, stop_when_complete) = match purpose {
             // One RTT for the handshake, one for the SYN's wait in a full queue.
@@ -261,7 +268,14 @@ impl Race {
         run: u64,
     ) -> Result<SimulationConfig, RaceError> {
         let scenario = self.scenario(contestant, purpose, run);
-        let compiled = scenario.simulation(run).map_err(|error| RaceError::new(format!("{contestant}: {error}")))?;
+        let compiled = scenario.simulation(run).map_err(|error| {
+            let said = error.to_string();
+            // Queue and buffer may be a contestant's own; the rest of the path is nobody's fault.
+            let of_path = said.strip_prefix("scenario: ").filter(|key| {
+                key.starts_with("path.") && !key.starts_with("path.queue") && !key.starts_with("path.buffer")
+            });
+            RaceError::new(of_path.map_or_else(|| format!("{contestant}: {said}"), str::to_owned))
+        })?;
         Ok(compiled.simulation)
     }
 

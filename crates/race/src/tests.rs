@@ -227,6 +227,28 @@ fn no_transfer_is_faster_than_the_best_one_at_the_capacity_of_its_moments() {
     }
 }
 
+/// With four newcomers it had a quarter of the capacity in transfers, too, which are timed alone.
+#[test]
+fn the_oracle_knows_that_a_transfer_has_no_other_newcomers_beside_it() {
+    let times = |flows: u32| {
+        let contestants = ["oracle+cubic", "slow_start+cubic"].map(|name| name.parse().unwrap()).to_vec();
+        let race = Race { contestants, flows, sizes: vec![Bytes::new(1_000_000)], ..race_of(Rate::from_mbps(20)) };
+        let result = race.run(&RunOptions::default()).unwrap();
+        let time = |place: usize| result.contestants[place].estimate(COMPLETION.of(race.sizes[0])).unwrap().mean;
+        [time(0), time(1)]
+    };
+    let (one, four) = (times(1), times(4));
+    assert_eq!(one, four);
+    assert!(four[0] <= four[1], "{four:?}");
+}
+
+#[test]
+fn a_contestant_is_not_blamed_for_the_path() {
+    let path = toml::from_str("capacity = \"5 Gbit/s\"\nrtt = \"15 ms\"\nmedium = { wifi = {} }\n").unwrap();
+    let error = Race::new(path).validate().unwrap_err().to_string();
+    assert!(error.starts_with("path.medium: wifi: aggregates"), "{error}");
+}
+
 /// The bound is one where tokens decide how much may leave, too.
 #[test]
 fn nobody_is_faster_than_the_oracle_behind_policers_and_shapers() {

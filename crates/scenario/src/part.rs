@@ -95,6 +95,19 @@ impl PathPart {
         &self.key[0]
     }
 
+    /// Checks that no key is said again by a later one, which alone would count.
+    ///
+    /// # Errors
+    /// One sentence about the first two keys of which one would take the place of the other.
+    pub fn each_once(parts: &[Self]) -> Result<(), String> {
+        for (place, later) in parts.iter().enumerate() {
+            if let Some(earlier) = parts[..place].iter().find(|earlier| earlier.key.starts_with(&later.key)) {
+                return Err(format!("{later} would take the place of {earlier}; leave one of them out"));
+            }
+        }
+        Ok(())
+    }
+
     /// Sets the key in the table of a path.
     fn set(&self, table: &mut Table) -> Result<(), String> {
         let (last, outer) = self.key.split_last().ok_or("no key")?;
@@ -140,6 +153,27 @@ impl PathSpec {
                 None => whole,
             }
         })
+    }
+
+    /// Checks what these keys were set to in this path, once everything else is set, too.
+    ///
+    /// # Errors
+    /// One sentence if it is one of them that makes the path one that cannot be simulated.
+    pub fn check_keys(&self, parts: &[PathPart]) -> Result<(), String> {
+        if parts.is_empty() {
+            return Ok(());
+        }
+        let mut scenario = Scenario::parse("path", SCENARIO).map_err(|error| error.to_string())?;
+        scenario.path = Some(self.clone());
+        let Err(problem) = scenario.check() else { return Ok(()) };
+        let Some(key) = problem.key().strip_prefix("path.") else { return Ok(()) };
+        let first = key.split(['.', '[']).next().unwrap_or_default();
+        match parts.iter().rev().find(|part| part.name() == first) {
+            Some(part) if key == first || key == part.key.join(".") => Err(format!("{part}: {}", problem.message())),
+            Some(part) => Err(format!("{part}: {key}: {}", problem.message())),
+            // Something else is wrong, which is told when the path is used.
+            None => Ok(()),
+        }
     }
 
     fn laid_over(&self, parts: &[PathPart]) -> Result<Self, String> {
@@ -220,6 +254,38 @@ mod tests {
         assert_eq!((pie.queue.0.name(), pie.buffer, pie.delay), ("pie", None, None));
         let said = path.with(&[part("rtt = \"8 ms\""), part("delay = \"1 ms\"")]).unwrap();
         assert_eq!((said.buffer, said.delay), (path.buffer, Some(Span::from_millis(1))));
+    }
+
+    #[test]
+    fn a_value_out_of_range_is_told_with_the_key_that_has_it() {
+        for (texts, expected) in [
+            (&["medium.handover = { every = \"10 ms\", spread = \"1 ms\", outage = \"50 ms\" }"][..], "handover: "),
+            (&["capacity = [{ at = \"1 s\", rate = \"3 Mbit/s\" }]"], "the first step of a rate schedule must be at"),
+            (&["capacity = []"], "a rate schedule needs at least one step"),
+            (&["loss = { kind = \"bernoulli\", probability = 2 }"], "2 is not a probability"),
+            (&["merged_acks = { within = \"1 ms\", most = 0 }"], "merged_acks.most: at least one ACK"),
+            (&["overhead = 99999", "jitter = \"1 ms\""], "99999 bytes"),
+        ] {
+            let parts: Vec<PathPart> = texts.iter().map(|text| part(text)).collect();
+            let path = profile("fibre").with(&parts).unwrap();
+            let error = path.check_keys(&parts).unwrap_err();
+            assert!(error.starts_with(&format!("{}: ", parts[0])) && error.contains(expected), "{error}");
+            // Others are not to blame.
+            assert_eq!(path.check_keys(&[part("mark = \"none\"")]), Ok(()));
+        }
+        let right = [part("jitter = \"1 ms\"")];
+        assert_eq!(profile("fibre").with(&right).unwrap().check_keys(&right), Ok(()));
+    }
+
+    #[test]
+    fn a_key_that_a_later_one_says_again_is_refused() {
+        let of = |texts: [&str; 2]| PathPart::each_once(&texts.map(part));
+        let twice = of(["jitter = \"1 ms\"", "jitter = \"2 ms\""]).unwrap_err();
+        let said = "jitter = \"2 ms\" would take the place of jitter = \"1 ms\"; leave one of them out";
+        assert_eq!(twice, said);
+        assert!(of(["medium.shaper.burst = \"32 kB\"", "medium.shaper = { burst = \"9 kB\" }"]).is_err());
+        assert_eq!(of(["medium.shaper = { burst = \"9 kB\" }", "medium.shaper.line = \"1 Gbit/s\""]), Ok(()));
+        assert_eq!(of(["medium.shaper.burst = \"9 kB\"", "medium.shaper.line = \"1 Gbit/s\""]), Ok(()));
     }
 
     #[test]
