@@ -52,8 +52,19 @@ impl Failure {
 
     /// A file or folder that cannot be read or written.
     pub(crate) fn file(doing: &str, path: &Path, error: &io::Error) -> Self {
+        // A kernel's own folders, such as /proc, say of what is new in them that it is not there. Who
+        // creates a folder creates those around it, too.
+        let refusing = || {
+            let mut around = path.ancestors().skip(1).take(if doing == "create" { usize::MAX } else { 1 });
+            let new = doing != "read" && path.symlink_metadata().is_err();
+            around.find(|folder| folder.is_dir()).filter(|_| new)
+        };
+        let not_there = || match refusing() {
+            Some(folder) => format!("nothing can be created in {}", folder.display()),
+            None => "no such file or folder".to_owned(),
+        };
         let why = match error.kind() {
-            io::ErrorKind::NotFound => "no such file or folder".to_owned(),
+            io::ErrorKind::NotFound => not_there(),
             io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
             io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
             io::ErrorKind::NotADirectory => "a part of the path is a file, not a folder".to_owned(),

@@ -29,6 +29,7 @@ impl Grid {
             let why = "the queues of this grid's cells are drawn";
             return Err(format!("{why}, so --with queue would have none of them; it is for --grid smooth and --as-is"));
         }
+        PathPart::each_once(self.with).map_err(|error| format!("--with {error}"))?;
         // On the paths of all cells, as some keys are wrong only on some.
         let path = |path: &PathKind| {
             rough::named(path.name()).map_or_else(|| Race::default().path, |rough| rough.as_is().clone())

@@ -40,7 +40,7 @@ pub(crate) struct CompareArgs {
     pub(crate) contestants: Vec<Contestant>,
     #[command(flatten)]
     pub(crate) path: RacePathArgs,
-    /// Newcomers that start together [default: 1]
+    /// Newcomers that start together; timed transfers are one alone [default: 1]
     #[arg(short = 'P', long, value_name = "N", allow_hyphen_values = true, help_heading = "Traffic",
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) flows: Option<u32>,

@@ -1,5 +1,7 @@
 //! Options about a path, of every command that has one.
 
+use std::path::Path;
+
 use clap::Args;
 
 use flowstart_race::MarkThreshold;
@@ -52,6 +54,7 @@ fn with(path: &PathSpec, parts: &[PathPart]) -> Result<PathSpec, Failure> {
 impl PathArgs {
     /// Lays what was said over a path: its profile first, single keys last.
     pub(crate) fn lay_over(&self, path: &mut PathSpec) -> Result<(), Failure> {
+        PathPart::each_once(&self.with).map_err(|error| Failure::Usage(format!("--with {error}")))?;
         if let Some(profile) = &self.profile {
             *path = profile.path.clone();
         }
@@ -84,6 +87,23 @@ impl PathArgs {
     pub(crate) fn set_keys(&self, path: &mut PathSpec) -> Result<(), Failure> {
         *path = with(path, &self.with)?;
         Ok(())
+    }
+
+    /// Refuses what `--with` says of a path if it makes that one nobody can send over.
+    pub(crate) fn check_keys(&self, path: &PathSpec) -> Result<(), Failure> {
+        path.check_keys(&self.with).map_err(|error| Failure::Usage(format!("--with {error}")))
+    }
+
+    /// Refuses a profile beside a scenario file, each of which has a path.
+    pub(crate) fn one_path(&self, scenario: Option<&Path>) -> Result<(), Failure> {
+        match (&self.profile, scenario) {
+            (Some(profile), Some(file)) => Err(Failure::Usage(format!(
+                "--profile {} and {} each bring a path; leave one of them out",
+                profile.name,
+                file.display()
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// Whether `--with` names this key of the path.
@@ -146,7 +166,7 @@ mod tests {
             (None, vec![]),
             (Some("100 ms"), vec![]),
             (None, vec!["rtt = \"100 ms\""]),
-            (Some("50 ms"), vec!["rtt = \"30 ms\"", "rtt = \"100 ms\""]),
+            (Some("50 ms"), vec!["rtt = \"100 ms\""]),
         ] {
             assert_eq!(mean(rtt, &with).1, 10.0, "{rtt:?} {with:?}");
         }

@@ -208,6 +208,7 @@ fn meant_for_real(args: &BenchmarkArgs, simulated: bool) -> Done {
 
 /// What the options ask for, across a real path of this capacity if there is one.
 fn planned(args: &BenchmarkArgs, found: Option<Rate>) -> Result<Benchmark, Failure> {
+    args.path.path.one_path(args.scenario.as_deref())?;
     let mut race = match &args.scenario {
         Some(path) => {
             let scenario = load_surroundings(path)?;

@@ -131,6 +131,7 @@ fn really(_: &Race, _: &CompareArgs, _: impl Fn(usize, usize)) -> Result<(RaceRe
 
 /// The race that the options describe, which can be run.
 pub(crate) fn race(args: &CompareArgs) -> Result<(Race, Vec<String>), Failure> {
+    args.path.path.one_path(args.scenario.as_deref())?;
     let mut race = match &args.scenario {
         Some(path) => {
             let scenario = load_surroundings(path)?;
@@ -180,6 +181,7 @@ pub(crate) fn race(args: &CompareArgs) -> Result<(Race, Vec<String>), Failure> {
 pub(crate) fn lay_over(race: &mut Race, RacePathArgs { path, mark }: &RacePathArgs, background: &[Background]) -> Done {
     path.tell_overridden(&[]);
     path.lay_over(&mut race.path)?;
+    path.check_keys(&race.path)?;
     race.mark = mark.unwrap_or(race.mark);
     if !background.is_empty() {
         race.others = Others::default();

@@ -139,6 +139,7 @@ fn unlimited(bytes: u64, recording: &Recording) -> Option<String> {
 /// The scenario that the options describe, and whether flows with the same way share a pair of
 /// hosts. Programs take the place of its flows, which say where they go.
 fn scenario(args: &EmulateArgs) -> Result<(Scenario, bool), Failure> {
+    args.path.one_path(args.scenario.as_deref())?;
     let mut scenario = match &args.scenario {
         Some(file) => load_surroundings(file)?,
         None => Scenario::parse("path", DEFAULT).map_err(Failure::usage)?,
@@ -244,5 +245,6 @@ fn describe_path(args: &EmulateArgs, path: &mut PathSpec) -> Result<(), Failure>
     path.reverse_buffer = args.reverse_buffer.or(path.reverse_buffer.filter(|_| path.reverse_capacity.is_some()));
     path.reverse_loss = args.reverse_loss.unwrap_or(path.reverse_loss);
     // Once more, as they go before the options above.
-    args.path.set_keys(path)
+    args.path.set_keys(path)?;
+    args.path.check_keys(path)
 }
