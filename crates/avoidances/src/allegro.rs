@@ -68,6 +68,10 @@ impl AllegroConfig {
 }
 
 impl AvoidanceConstants for AllegroConfig {
+    fn draws(&self) -> bool {
+        true
+    }
+
     fn spaces(&self) -> Option<&'static str> {
         Some("paced at its own rate")
     }

@@ -28,6 +28,10 @@ pub struct VegasOrVivaceConfig {
 }
 
 impl AvoidanceConstants for VegasOrVivaceConfig {
+    fn draws(&self) -> bool {
+        true
+    }
+
     fn spaces(&self) -> Option<&'static str> {
         Some("paced at its own rate")
     }
@@ -54,6 +58,10 @@ pub struct VegasOrBbrConfig {
 }
 
 impl AvoidanceConstants for VegasOrBbrConfig {
+    fn draws(&self) -> bool {
+        true
+    }
+
     fn spaces(&self) -> Option<&'static str> {
         Some("paced at its own rate")
     }

@@ -20,6 +20,12 @@ pub trait AvoidanceConstants {
         false
     }
 
+    /// True if this algorithm draws random numbers from the seed of its connection, so that runs with
+    /// it differ.
+    fn draws(&self) -> bool {
+        false
+    }
+
     /// True if this algorithm has a start that belongs to it, so that its name alone means both.
     fn brings_start(&self) -> bool {
         false
@@ -48,6 +54,10 @@ impl AvoidanceConstants for Own<dyn OwnAvoidance> {
     fn wants_ecn(&self) -> bool {
         Own::wants_ecn(self)
     }
+
+    fn draws(&self) -> bool {
+        Own::draws(self)
+    }
 }
 
 impl AvoidanceConfig {
@@ -64,6 +74,13 @@ impl AvoidanceConfig {
     #[must_use]
     pub fn wants_ecn(&self) -> bool {
         self.constants().wants_ecn()
+    }
+
+    /// True if this algorithm draws random numbers from the seed of its connection, so that runs with
+    /// it differ.
+    #[must_use]
+    pub fn draws(&self) -> bool {
+        self.constants().draws()
     }
 
     /// How a flow with this avoidance spaces its packets once it is in charge, in a few words,

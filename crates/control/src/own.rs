@@ -26,6 +26,7 @@ pub struct Own<T: ?Sized> {
     name: &'static str,
     about: &'static str,
     wants_ecn: bool,
+    draws: bool,
     make: Arc<Make<T>>,
 }
 
@@ -47,7 +48,7 @@ impl<T: ?Sized> Own<T> {
                 "the name {name:?} of an algorithm must be 1 to 64 lower-case letters, digits and underscores"
             )));
         }
-        Ok(Self { name, about, wants_ecn: false, make: Arc::new(make) })
+        Ok(Self { name, about, wants_ecn: false, draws: false, make: Arc::new(make) })
     }
 
     /// The same, for an avoidance that answers accurate congestion marks on every packet (RFC 8257
@@ -55,6 +56,13 @@ impl<T: ?Sized> Own<T> {
     #[must_use]
     pub fn with_ecn(self) -> Self {
         Self { wants_ecn: true, ..self }
+    }
+
+    /// The same, for an algorithm that draws random numbers from the seed of its connection: runs
+    /// with it differ, and are repeated where they are asked for.
+    #[must_use]
+    pub fn with_draws(self) -> Self {
+        Self { draws: true, ..self }
     }
 
     /// Its name.
@@ -73,6 +81,12 @@ impl<T: ?Sized> Own<T> {
     #[must_use]
     pub fn wants_ecn(&self) -> bool {
         self.wants_ecn
+    }
+
+    /// True if it draws random numbers from the seed of its connection.
+    #[must_use]
+    pub fn draws(&self) -> bool {
+        self.draws
     }
 
     /// One for this connection.

@@ -13,7 +13,7 @@ use flowstart_units::{Rate, Span, Time};
 use super::error::Problem;
 use super::{PathSpec, Scenario};
 use crate::suggest::nearest;
-pub(super) use traffic::algorithms;
+pub(super) use traffic::{algorithms, draws};
 
 /// A scenario made into a simulation, and what its parts are called.
 #[derive(Clone, Debug)]

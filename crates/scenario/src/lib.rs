@@ -304,6 +304,7 @@ impl Scenario {
         path || links
             || self.phases.is_some_and(|phases| !phases.is_zero())
             || self.udp.iter().any(|udp| udp.spacing == poisson)
+            || self.flow.iter().any(compile::draws)
             || self.flow.iter().any(|flow| flow.paced.as_ref().is_some_and(|paced| paced.spacing == poisson))
             || !self.arrivals.is_empty()
             || !self.web.is_empty()

@@ -21,6 +21,13 @@ pub trait StartConstants {
         1
     }
 
+    /// True if what a flow with this start does depends on random numbers that are drawn from the
+    /// seed of its connection, so that runs with it differ. What Quick-Start draws are secrets that
+    /// nobody guesses.
+    fn draws(&self) -> bool {
+        false
+    }
+
     /// True if a flow with this start may ask the routers on its path for a rate (Quick-Start, RFC
     /// 4782).
     fn asks_routers(&self) -> bool {
@@ -65,7 +72,11 @@ pub trait StartConstants {
 impl StartConstants for () {}
 
 /// A start from outside has its constants in itself.
-impl StartConstants for Own<dyn OwnStart> {}
+impl StartConstants for Own<dyn OwnStart> {
+    fn draws(&self) -> bool {
+        Own::draws(self)
+    }
+}
 
 impl StartConfig {
     /// Checks that every constant is in its range.
@@ -81,6 +92,13 @@ impl StartConfig {
     #[must_use]
     pub fn connections(&self) -> usize {
         self.constants().connections()
+    }
+
+    /// True if what a flow with this start does depends on random numbers that are drawn from the
+    /// seed of its connection, so that runs with it differ.
+    #[must_use]
+    pub fn draws(&self) -> bool {
+        self.constants().draws()
     }
 
     /// True if a flow with this start may ask the routers on its path for a rate (Quick-Start, RFC

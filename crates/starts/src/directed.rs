@@ -14,6 +14,10 @@ use flowstart_detection::{DetectorConfig, PairDetector, TrainProbeConfig, Trains
 use flowstart_units::Time;
 
 impl StartConstants for DetectorConfig {
+    fn draws(&self) -> bool {
+        true
+    }
+
     fn validate(&self) -> Result<(), InvalidConfig> {
         self.validate()
     }
@@ -36,6 +40,10 @@ impl StartConstants for DetectorConfig {
 }
 
 impl StartConstants for TrainProbeConfig {
+    fn draws(&self) -> bool {
+        true
+    }
+
     fn validate(&self) -> Result<(), InvalidConfig> {
         self.validate()
     }

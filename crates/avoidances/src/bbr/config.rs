@@ -148,6 +148,10 @@ impl BbrConfig {
 }
 
 impl AvoidanceConstants for BbrConfig {
+    fn draws(&self) -> bool {
+        true
+    }
+
     fn spaces(&self) -> Option<&'static str> {
         Some("paced at its own rate")
     }

@@ -149,6 +149,10 @@ impl Bbr3Config {
 }
 
 impl AvoidanceConstants for Bbr3Config {
+    fn draws(&self) -> bool {
+        true
+    }
+
     fn spaces(&self) -> Option<&'static str> {
         Some("paced at its own rate")
     }

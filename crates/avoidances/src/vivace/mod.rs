@@ -109,6 +109,10 @@ impl VivaceConfig {
 }
 
 impl AvoidanceConstants for VivaceConfig {
+    fn draws(&self) -> bool {
+        true
+    }
+
     fn spaces(&self) -> Option<&'static str> {
         Some("paced at its own rate")
     }

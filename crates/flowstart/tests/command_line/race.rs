@@ -168,3 +168,20 @@ fn a_wrong_key_of_the_path_is_one_sentence_with_the_nearest_wherever_it_is_given
         assert!(second.contains("link is no key of a path"), "{second}");
     }
 }
+
+/// BBR begins its cycles at random.
+#[test]
+fn what_draws_random_numbers_is_repeated_as_often_as_was_asked() {
+    let folder = empty();
+    let race = output(folder.path(), &["compare", "-C", "bbr", "-n", "100kB", "--runs", "2", "--json", "--no-report"]);
+    let race: serde_json::Value = serde_json::from_str(&race).expect("JSON");
+    assert_eq!(race["contestants"][0]["runs"].as_array().map(Vec::len), Some(2));
+    let scenario =
+        "duration = \"1 s\"\n[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\n[[flow]]\nalgorithm = \"bbr\"\n";
+    std::fs::write(folder.path().join("bbr.toml"), scenario).expect("written");
+    let text = output(folder.path(), &["run", "bbr.toml", "--runs", "3"]);
+    assert!(!text.contains("No randomness"), "{text}");
+    let json = output(folder.path(), &["run", "bbr.toml", "--runs", "3", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["provenance"]["runs_finished"], 3);
+}

@@ -200,6 +200,11 @@ fn workload(spec: &FlowSpec) -> Result<Workload, Problem> {
     }
 }
 
+/// True if the algorithms of such a flow draw random numbers.
+pub(crate) fn draws(spec: &FlowSpec) -> bool {
+    algorithms(spec).is_ok_and(|(start, avoidance)| start.draws() || avoidance.draws())
+}
+
 pub(crate) fn algorithms(spec: &FlowSpec) -> Result<(StartConfig, AvoidanceConfig), Problem> {
     let text = spec.algorithm.as_deref().unwrap_or("hystart+cubic");
     // "hystart++" ends in plus signs of its own: the last single one separates.
