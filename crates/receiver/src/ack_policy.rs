@@ -201,7 +201,7 @@ impl AckPolicy {
         if at.gaps {
             return self.decide_with_gaps(now, config, at);
         }
-        if config.ack_pushed && self.read_out && config.auto_read {
+        if config.ack_pushed == Some(true) && self.read_out && config.auto_read {
             return true;
         }
         self.delay(now, config)

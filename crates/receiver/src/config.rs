@@ -67,9 +67,10 @@ pub struct ReceiverConfig {
     pub quick_acks: u32,
     /// What is pushed, and what is shorter than a full segment, is acknowledged as soon as the
     /// application has read all that there is (Linux 6.6 and later, `tcp_measure_rcv_mss`,
-    /// `tcp_cleanup_rbuf`). Default false; true with `offload = "linux"`, whose bursts are pushed.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "std::ops::Not::not"))]
-    pub ack_pushed: bool,
+    /// `tcp_cleanup_rbuf`). Default false; true where the sender has an offload, whose bursts are
+    /// pushed.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub ack_pushed: Option<bool>,
     /// Segment size assumed before one was seen; default 536 (`TCP_MSS_DEFAULT`).
     pub initial_mss: u32,
     /// After three immediate ones, ACKs of out-of-order data wait up to this long for more; zero
@@ -116,7 +117,7 @@ impl Default for ReceiverConfig {
             adaptive_delay: true,
             ack_delay_max: Span::from_millis(200),
             quick_acks: 16,
-            ack_pushed: false,
+            ack_pushed: None,
             initial_mss: 536,
             compressed_sack_delay: Span::from_millis(1),
             compressed_sack_rtt_percent: 5,
@@ -143,6 +144,7 @@ impl ReceiverConfig {
         let unless = InvalidConfig::unless;
         unless(self.header_bytes <= 500, "header_bytes", "at most 500 bytes")?;
         unless(self.ack_every >= 1, "ack_every", "at least 1 segment")?;
+        unless(self.ack_delay <= self.ack_delay_max, "ack_delay", "at most `ack_delay_max`")?;
         unless(self.initial_mss >= 1, "initial_mss", "at least 1 byte")?;
         unless(self.compressed_sack_rtt_percent <= 100, "compressed_sack_rtt_percent", "between 0 and 100")?;
         unless(self.ack_aggregation_most.is_none_or(|most| most > 0), "ack_aggregation_most", "at least 1 ACK")?;
@@ -190,6 +192,8 @@ mod tests {
         }
         let field = |config: ReceiverConfig| config.validate().unwrap_err().field;
         assert_eq!(field(ReceiverConfig { ack_every: 0, ..ReceiverConfig::default() }), "ack_every");
+        let late = ReceiverConfig { ack_delay: Span::from_millis(201), ..ReceiverConfig::default() };
+        assert_eq!(field(late), "ack_delay");
         let receiver = |bytes| ReceiverConfig { receive_buffer: Some(Bytes::new(bytes)), ..ReceiverConfig::default() };
         assert_eq!(field(receiver(0)), "receive_buffer");
         assert_eq!(receiver(1).validate(), Ok(()));

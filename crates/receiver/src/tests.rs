@@ -40,7 +40,8 @@ fn a_fresh_connection_gets_16_single_acks_then_every_second_and_a_lone_segment_w
 #[test]
 fn a_pushed_segment_is_acknowledged_as_soon_as_it_is_read_and_a_short_one_too() {
     let acked = |ack_pushed, auto_read, arrives: &dyn Fn(u64) -> (u32, bool)| {
-        let config = ReceiverConfig { ack_pushed, auto_read, quick_acks: 0, ..ReceiverConfig::default() };
+        let config =
+            ReceiverConfig { ack_pushed: Some(ack_pushed), auto_read, quick_acks: 0, ..ReceiverConfig::default() };
         let mut receiver = Receiver::new(&config);
         let mut next = 0;
         let mut acks = Vec::new();

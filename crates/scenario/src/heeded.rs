@@ -210,6 +210,42 @@ mod tests {
     }
 
     #[test]
+    fn keys_of_ends_out_of_their_range_are_refused_by_name() {
+        for (end, key, must) in [
+            ("sender", "max_rto = \"0 s\"", "more than zero"),
+            ("sender", "min_rto = \"0 s\"", "more than zero"),
+            ("sender", "min_rto = \"121 s\"", "at most `max_rto`"),
+            ("sender", "syn_timeout = \"0 s\"", "more than zero"),
+            ("sender", "reorder_window_divisor = 0", "at least 1"),
+            ("sender", "send_buffer = \"0 B\"", "at least 1 byte"),
+            ("receiver", "initial_mss = 0", "at least 1 byte"),
+            ("receiver", "ack_every = 0", "at least 1 segment"),
+            ("receiver", "ack_delay = \"201 ms\"", "at most `ack_delay_max`"),
+            ("receiver", "receive_buffer = \"0 B\"", "at least 1 byte"),
+        ] {
+            let field = key.split_once(" =").unwrap().0;
+            refused(&format!("{end}.{key}"), 5, &[&format!("flow[0].{end}.{field}: {field} must be {must}")]);
+        }
+    }
+
+    #[test]
+    fn what_is_pushed_is_acknowledged_at_once_with_bursts_unless_the_file_says_otherwise() {
+        let acknowledged = |flow: &str| {
+            let scenario = read(flow).unwrap();
+            let again = Scenario::parse("effective.toml", &scenario.effective()).unwrap();
+            assert_eq!(again, scenario);
+            let flows = again.simulation(0).unwrap().simulation.flows;
+            let flowstart_simulator::Traffic::Tcp(tcp) = &flows[0].traffic else { panic!() };
+            tcp.receiver.ack_pushed
+        };
+        assert_eq!(acknowledged(""), None);
+        for bursts in ["offload = \"linux\"", "dialect = \"linux\"", "sender.offload = {}"] {
+            assert_eq!(acknowledged(bursts), Some(true), "{bursts}");
+            assert_eq!(acknowledged(&format!("{bursts}\nreceiver.ack_pushed = false")), Some(false), "{bursts}");
+        }
+    }
+
+    #[test]
     fn what_a_control_with_a_start_of_its_own_does_not_heed_is_refused() {
         for name in ["bbr", "bbr3"] {
             for algorithm in [format!("algorithm = \"{name}\""), format!("avoidance = {{ name = \"{name}\" }}")] {

@@ -252,6 +252,7 @@ impl SenderConfig {
         unless(positive(self.initial_rto), "initial_rto", "more than zero")?;
         unless(positive(self.max_rto), "max_rto", "more than zero")?;
         self.offload.as_ref().map_or(Ok(()), Offload::validate)?;
+        unless(positive(self.min_rto), "min_rto", "more than zero")?;
         unless(self.min_rto <= self.max_rto, "min_rto", "at most `max_rto`")
     }
 }
@@ -267,6 +268,7 @@ mod tests {
         assert_eq!(field(SenderConfig { mss: 0, ..SenderConfig::default() }), "mss");
         assert_eq!(field(SenderConfig { send_buffer: Some(Bytes::ZERO), ..SenderConfig::default() }), "send_buffer");
         assert_eq!(field(SenderConfig { min_rto: Span::from_secs(200), ..SenderConfig::default() }), "min_rto");
+        assert_eq!(field(SenderConfig { min_rto: Span::ZERO, ..SenderConfig::default() }), "min_rto");
         let sender = |bytes| SenderConfig { send_buffer: Some(Bytes::new(bytes)), ..SenderConfig::default() };
         assert_eq!(sender(1).validate(), Ok(()));
     }

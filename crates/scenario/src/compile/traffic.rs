@@ -1,8 +1,8 @@
 //! Who sends: flows, datagrams, arrivals and web sessions.
 
-use flowstart_congestion::{AvoidanceConfig, ControllerConfig, StartConfig, joint_name, start_of};
+use flowstart_congestion::{AvoidanceConfig, ControllerConfig, InvalidConfig, StartConfig, joint_name, start_of};
 use flowstart_simulator::{ArrivalConfig, FlowConfig, Sizes, Spacing, TcpConfig, Traffic, UdpConfig, Workload};
-use flowstart_transport::{EcnMode, Offload, ReceiveOffload};
+use flowstart_transport::{EcnMode, Offload, ReceiveOffload, ReceiverConfig, SenderConfig};
 use flowstart_units::{Bytes, Span, Time};
 
 use super::{Compiler, FlowLabel, MOST_FLOWS};
@@ -56,7 +56,7 @@ impl Compiler<'_> {
         }
         if let Some(offload) = &sender.offload {
             offload.validate().map_err(|error| Problem::at("sender.offload", error.to_string()))?;
-            receiver.ack_pushed = true;
+            receiver.ack_pushed.get_or_insert(true);
         }
         if let Some(kind) = spec.receive_offload {
             if receiver.offload.is_some() {
@@ -93,6 +93,7 @@ impl Compiler<'_> {
             sender.ecn = ecn;
             receiver.ecn = ecn;
         }
+        ends(&sender, &receiver)?;
         let tcp = TcpConfig { controller, sender, receiver, workload };
         let mut flow = self.way(&spec.forward, &spec.reverse, spec.rtt, Traffic::Tcp(Box::new(tcp)))?;
         flow.place = self.place(&flow, "ways", &spec.ways, [spec.from.as_ref(), spec.to.as_ref()])?;
@@ -198,6 +199,15 @@ fn workload(spec: &FlowSpec) -> Result<Workload, Problem> {
         (_, _, _, Some(list)) => Err(Problem::at("list", format!("the flow list \"{list}\" has not been read"))),
         _ => Err(Problem::at("size", "a flow has one of size, paced and writes, or none of them to be greedy")),
     }
+}
+
+/// Every key of both ends has a value that makes sense.
+fn ends(sender: &SenderConfig, receiver: &ReceiverConfig) -> Result<(), Problem> {
+    let of = |end: &'static str| {
+        move |error: InvalidConfig| Problem::at(format!("{end}.{}", error.field), error.to_string())
+    };
+    sender.validate().map_err(of("sender"))?;
+    receiver.validate().map_err(of("receiver"))
 }
 
 /// True if the algorithms of such a flow draw random numbers.
