@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use flowstart_scenario::MOST_SEED;
 use flowstart_units::{Rate, Span};
 
 pub(crate) use compare::CompareArgs;
@@ -22,7 +23,8 @@ pub(crate) use path::{PathArgs, RacePathArgs};
 
 /// A seed.
 pub(crate) fn seed(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("\"{text}\" is not a whole number between 0 and {}", u64::MAX))
+    let seed = text.parse().ok().filter(|seed| *seed <= MOST_SEED);
+    seed.ok_or_else(|| format!("\"{text}\" is not a whole number between 0 and {MOST_SEED}"))
 }
 
 /// A number of runs.

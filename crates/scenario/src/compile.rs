@@ -166,6 +166,10 @@ impl<'a> Compiler<'a> {
         if self.flows.len() < 2 {
             return Err(Problem::at("phases", "there is no second flow whose start could be moved"));
         }
+        if phases.is_zero() {
+            let message = "0 moves no start; give a time above 0 within which flows start later, or leave this out";
+            return Err(Problem::at("phases", message));
+        }
         for (number, flow) in self.flows.iter_mut().enumerate().skip(1) {
             let mut random = Purpose::Phase.stream(self.scenario.seed, self.run, number as u64);
             flow.start += Span::from_nanos(below(&mut random, phases.as_nanos()));

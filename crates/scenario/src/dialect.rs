@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use flowstart_units::Span;
+
 use super::compile::algorithms;
 use super::{FlowSpec, Scenario};
 
@@ -58,6 +60,9 @@ queue = { kind = "red", gentle = true, wait = true }
 "#;
 
 impl Dialect {
+    /// The timeout of a SYN that [`NS3`] sets.
+    pub(super) const NS3_SYN_TIMEOUT: Span = Span::from_secs(3);
+
     /// What is laid under a flow that has this start and avoidance.
     fn flow(self, start: &str, avoidance: &str) -> impl Iterator<Item = DeTable<'static>> {
         let parts = match self {

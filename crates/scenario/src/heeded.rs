@@ -5,31 +5,50 @@
 //! effective parameters have them all.
 
 use flowstart_congestion::{Pacing, StartConfig};
-use flowstart_transport::EcnMode;
+use flowstart_transport::{EcnMode, ReceiverConfig, SenderConfig};
 use flowstart_units::Span;
 
 use crate::compile::algorithms;
 use crate::error::Problem;
-use crate::{FlowSpec, Scenario};
+use crate::{Dialect, FlowSpec, Scenario};
 
 impl Scenario {
     /// Refuses what flows say and would not heed, in a scenario that can be compiled.
     pub(super) fn check_heeded(&self) -> Result<(), Problem> {
         let within = |place: String| move |problem: Problem| problem.within(&place);
         for (index, flow) in self.flow.iter().enumerate() {
-            heeded(flow).map_err(within(format!("flow[{index}]")))?;
+            heeded(flow, self.dialect).map_err(within(format!("flow[{index}]")))?;
         }
         for (index, arrivals) in self.arrivals.iter().enumerate() {
-            heeded(&arrivals.flow).map_err(within(format!("arrivals[{index}].flow")))?;
+            heeded(&arrivals.flow, self.dialect).map_err(within(format!("arrivals[{index}].flow")))?;
         }
         for (index, web) in self.web.iter().enumerate() {
-            heeded(&web.flow).map_err(within(format!("web[{index}].flow")))?;
+            heeded(&web.flow, self.dialect).map_err(within(format!("web[{index}].flow")))?;
+        }
+        Ok(())
+    }
+
+    /// A flow list says when which flow of what size starts, and the flow that names it does not.
+    pub(super) fn check_lists(&self) -> Result<(), Problem> {
+        for (index, flow) in self.flow.iter().enumerate().filter(|(_, flow)| flow.list.is_some()) {
+            let written = [
+                ("size", flow.size.is_some()),
+                ("start", !flow.start.is_zero()),
+                ("count", flow.count != 1),
+                ("every", !flow.every.is_zero()),
+                ("paced", flow.paced.is_some()),
+                ("writes", !flow.writes.is_empty()),
+            ];
+            if let Some((key, _)) = written.into_iter().find(|(_, written)| *written) {
+                let message = "would have no influence, since `list` says what is sent and when; leave one of them out";
+                return Err(Problem::at(format!("flow[{index}].{key}"), message));
+            }
         }
         Ok(())
     }
 }
 
-fn heeded(flow: &FlowSpec) -> Result<(), Problem> {
+fn heeded(flow: &FlowSpec, dialect: Option<Dialect>) -> Result<(), Problem> {
     let wrong = |key: &str, message: String| Err(Problem::at(key, message));
     if flow.count == 1 && !flow.every.is_zero() {
         return wrong("every", "one flow has no other to start after it; give a `count`, or leave this out".to_owned());
@@ -40,6 +59,19 @@ fn heeded(flow: &FlowSpec) -> Result<(), Problem> {
              `handshake = false`, or leave this out"
         );
         return wrong("sender.handshake_rtt", message);
+    }
+    let plain = SenderConfig::default();
+    // What a dialect sets was not written.
+    let of_ns3 = flow.dialect.or(dialect) == Some(Dialect::Ns3) && flow.sender.syn_timeout == Dialect::NS3_SYN_TIMEOUT;
+    let opening = [
+        ("sender.syn_timeout", flow.sender.syn_timeout != plain.syn_timeout && !of_ns3),
+        ("sender.syn_bytes", flow.sender.syn_bytes != plain.syn_bytes),
+        ("receiver.syn_bytes", flow.receiver.syn_bytes != ReceiverConfig::default().syn_bytes),
+    ];
+    if let Some((key, _)) = opening.into_iter().find(|(_, written)| *written && !flow.sender.handshake) {
+        let message = "would have no influence, since no handshake opens the connection; remove `handshake = false`, \
+                       or leave this out";
+        return wrong(key, message.to_owned());
     }
     if let Some(most) = flow.receiver.ack_aggregation_most.filter(|_| flow.receiver.ack_aggregation.is_none()) {
         let message = format!(
@@ -207,6 +239,43 @@ mod tests {
         }
         taken("every = \"1 s\"\ncount = 2");
         taken("every = \"0 s\"\ncount = 1");
+    }
+
+    #[test]
+    fn what_concerns_an_opening_is_refused_where_there_is_none() {
+        for key in ["sender.syn_timeout = \"2 s\"", "sender.syn_bytes = 40", "receiver.syn_bytes = 40"] {
+            let name = key.split_once(" =").unwrap().0;
+            let place = format!("flow[0].{name}: would have no influence, since no handshake");
+            refused(&format!("sender.handshake = false\n{key}"), 6, &[&place, "remove `handshake = false`"]);
+            taken(key);
+        }
+        taken("dialect = \"ns3\"\nsender.handshake = false");
+    }
+
+    #[test]
+    fn what_a_flow_list_says_is_not_said_beside_it() {
+        let folder = std::env::temp_dir();
+        for key in
+            ["size = \"1 kB\"", "start = \"1 s\"", "count = 2", "paced = { rate = \"1 Mbit/s\", message = \"1 kB\" }"]
+        {
+            let text =
+                format!("[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\n[[flow]]\nlist = \"none.csv\"\n{key}\n");
+            let message = Scenario::read("test.toml", &text, &folder).unwrap_err().to_string();
+            let name = key.split_once(" =").unwrap().0;
+            assert!(message.starts_with("test.toml:6:"), "{message}");
+            assert!(message.contains(&format!("flow[0].{name}: would have no influence, since `list`")), "{message}");
+        }
+    }
+
+    #[test]
+    fn seeds_that_tables_cannot_hold_and_phases_that_move_nothing_are_refused() {
+        let path = "[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\n[[flow]]\n[[flow]]\n";
+        let read = |key: &str| Scenario::parse("test.toml", &format!("{key}\n{path}")).map_err(|e| e.to_string());
+        assert!(read("seed = 9223372036854775807").is_ok());
+        let message = read("seed = 9223372036854775808").unwrap_err();
+        assert!(message.contains("seed") && message.contains("between 0 and 9223372036854775807"), "{message}");
+        let message = read("phases = \"0 ms\"").unwrap_err();
+        assert!(message.starts_with("test.toml:1:") && message.contains("phases: 0 moves no start"), "{message}");
     }
 
     #[test]

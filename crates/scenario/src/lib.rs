@@ -152,6 +152,9 @@ fn default_runs() -> u64 {
     1
 }
 
+/// Largest seed: what tables, and scenario files themselves, can hold.
+pub const MOST_SEED: u64 = i64::MAX as u64;
+
 /// Most runs of one scenario.
 const MOST_RUNS: u64 = 1_000_000;
 
@@ -214,6 +217,7 @@ impl Scenario {
     /// What the text says, with the files it names and what follows from nothing being said.
     fn resolved(name: &str, text: &str, folder: &FilePath) -> Result<Self, ScenarioError> {
         let mut scenario = Self::understand(name, text)?;
+        scenario.check_lists().map_err(|problem| problem.locate(name, text))?;
         scenario.resolve(folder)?;
         scenario.settle();
         Ok(scenario)
@@ -232,6 +236,7 @@ impl Scenario {
         folder: Option<&FilePath>,
     ) -> Result<Self, ScenarioError> {
         let mut scenario = Self::understand_table(name, text, table.clone())?;
+        scenario.check_lists().map_err(|problem| problem.locate_in(name, text, table.get_ref()))?;
         if let Some(folder) = folder {
             scenario.resolve(folder)?;
         }
@@ -302,7 +307,7 @@ impl Scenario {
         });
         let poisson = SpacingSpec::Poisson;
         path || links
-            || self.phases.is_some_and(|phases| !phases.is_zero())
+            || self.phases.is_some()
             || self.udp.iter().any(|udp| udp.spacing == poisson)
             || self.flow.iter().any(compile::draws)
             || self.flow.iter().any(|flow| flow.paced.as_ref().is_some_and(|paced| paced.spacing == poisson))
@@ -327,6 +332,9 @@ impl Scenario {
     fn check(&self) -> Result<(), error::Problem> {
         if self.duration.is_zero() {
             return Err(error::Problem::at("duration", "a scenario must last longer than 0"));
+        }
+        if self.seed > MOST_SEED {
+            return Err(error::Problem::at("seed", format!("a seed is a whole number between 0 and {MOST_SEED}")));
         }
         if self.runs == 0 || self.runs > MOST_RUNS {
             return Err(error::Problem::at("runs", format!("runs must be between 1 and {MOST_RUNS}")));
