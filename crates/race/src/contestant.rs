@@ -227,6 +227,13 @@ impl Contestant {
     }
 
     fn modify(&mut self, word: &str) -> Result<(), RaceError> {
+        if let Some(before) = self.asked.0.iter().find(|before| opposed(before, word)) {
+            return Err(RaceError::new(if before == word {
+                format!("the modifier \"/{word}\" stands twice; once is enough")
+            } else {
+                format!("the modifiers \"/{before}\" and \"/{word}\" exclude each other; leave one of them out")
+            }));
+        }
         match word {
             "paced" => self.pacing = Pacing::LINUX,
             "unpaced" => self.pacing = Pacing::Off,
@@ -250,6 +257,13 @@ impl Contestant {
         }
         Ok(())
     }
+}
+
+/// True if the two modifiers say something about the same.
+fn opposed(one: &str, other: &str) -> bool {
+    let groups =
+        [["paced", "unpaced"].as_slice(), &["ack1", "ack2"], &["ecn", "noecn"], &["aware0", "aware50", "aware100"]];
+    one == other || groups.iter().any(|group| group.contains(&one) && group.contains(&other))
 }
 
 /// The meaning of a name without a plus: an alias, or a flow start in front of CUBIC.
@@ -321,6 +335,20 @@ mod tests {
 
     fn read(text: &str) -> Contestant {
         text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    #[test]
+    fn modifiers_that_stand_twice_or_exclude_each_other_are_refused() {
+        let message = |text: &str| text.parse::<Contestant>().unwrap_err().to_string();
+        assert_eq!(
+            message("cubic/ack1/ack2"),
+            "the modifiers \"/ack1\" and \"/ack2\" exclude each other; leave one of them out"
+        );
+        assert!(message("cubic/ecn/noecn").contains("\"/ecn\" and \"/noecn\" exclude each other"));
+        assert!(message("bbr/paced/linux/unpaced").contains("\"/paced\" and \"/unpaced\" exclude each other"));
+        assert!(message("quick_start+cubic/aware0/aware100").contains("exclude each other"));
+        assert_eq!(message("cubic/linux/Linux"), "the modifier \"/linux\" stands twice; once is enough");
+        assert!("cubic/paced/ack1/ecn/linux".parse::<Contestant>().is_ok());
     }
 
     #[test]
