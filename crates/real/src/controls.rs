@@ -2,7 +2,7 @@
 
 use flowstart_emulator::traffic;
 use flowstart_race::Contestant;
-use flowstart_scenario::{Compiled, PathSpec, Scenario};
+use flowstart_scenario::{Compiled, OffloadKind, PathSpec, ReceiveWindowKind, Scenario};
 
 use super::Error;
 
@@ -119,6 +119,16 @@ pub fn not_real(scenario: &Scenario, compiled: &Compiled) -> Vec<String> {
             if flow.receiver != plain.receiver {
                 say("receiver", "the kernel's receiver is as it is");
             }
+            // What Linux does it does here, too.
+            if flow.offload == Some(OffloadKind::None) {
+                say("offload", "what leaves at once is the kernel's affair");
+            }
+            if flow.receive_offload == Some(OffloadKind::Linux) {
+                say("receive_offload", "what is merged is this machine's affair");
+            }
+            if flow.receive_window.is_some_and(|window| window != ReceiveWindowKind::Linux) {
+                say("receive_window", "the kernel's receive window is as it is");
+            }
             if flow.pacing != plain.pacing {
                 say("pacing", "the congestion control decides");
             }
@@ -233,6 +243,21 @@ mod tests {
         let said = lines("merged_acks = { within = \"2 ms\" }\n");
         assert!(said.iter().any(|line| line.starts_with("path.merged_acks: ")), "{said:?}");
         assert!(!lines("").iter().any(|line| line.contains("merged_acks")));
+    }
+
+    #[test]
+    fn bursts_and_windows_that_are_not_the_kernels_are_named() {
+        let lines = |flow: &str| {
+            let text = format!("[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\n[[flow]]\n{flow}\n");
+            let scenario = Scenario::parse("test", &text).unwrap();
+            not_real(&scenario, &scenario.simulation(0).unwrap())
+        };
+        for (key, other) in [("offload", "none"), ("receive_offload", "linux"), ("receive_window", "linux-6.1")] {
+            let said = lines(&format!("{key} = \"{other}\""));
+            assert!(said.iter().any(|line| line.starts_with(&format!("flow[0].{key}: "))), "{key}: {said:?}");
+        }
+        let linux = lines("dialect = \"linux\"");
+        assert!(!linux.iter().any(|line| line.contains("offload") || line.contains("window")), "{linux:?}");
     }
 
     #[test]
