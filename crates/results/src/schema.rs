@@ -148,7 +148,7 @@ pub(super) const SAMPLES: TableSpec = TableSpec {
     meaning: "One row per bin of time, run and series; a series is a flow or a link. Bins in which nothing happened have no row.",
     columns: columns! {
         "run": Integer, "", "", "Number of the run.";
-        "t_s": Float, "s", "", "Beginning of the bin.";
+        "t_s": Float, "s", "", "Beginning of the bin. Rates are of its whole width, in the last bin too, within which the run may end.";
         "series": Text, "", "", "Name of the flow (with its number behind #) or of the link.";
         "sent_bps": Float, "bit/s", "sender", "IP bytes of SYNs, data packets and datagrams that left the sender in the bin.";
         "delivered_bps": Float, "bit/s", "receiver", "Stream bytes read by the application in the bin; for datagrams the IP bytes received.";
