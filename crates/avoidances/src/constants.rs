@@ -20,8 +20,8 @@ pub trait AvoidanceConstants {
         false
     }
 
-    /// True if this algorithm draws random numbers from the seed of its connection, so that runs with
-    /// it differ.
+    /// True if this algorithm draws random numbers from the seed of its connection, so that runs
+    /// with it differ.
     fn draws(&self) -> bool {
         false
     }
@@ -76,8 +76,8 @@ impl AvoidanceConfig {
         self.constants().wants_ecn()
     }
 
-    /// True if this algorithm draws random numbers from the seed of its connection, so that runs with
-    /// it differ.
+    /// True if this algorithm draws random numbers from the seed of its connection, so that runs
+    /// with it differ.
     #[must_use]
     pub fn draws(&self) -> bool {
         self.constants().draws()

@@ -52,8 +52,8 @@ impl Failure {
 
     /// A file or folder that cannot be read or written.
     pub(crate) fn file(doing: &str, path: &Path, error: &io::Error) -> Self {
-        // A kernel's own folders, such as /proc, say of what is new in them that it is not there. Who
-        // creates a folder creates those around it, too.
+        // A kernel's own folders, such as /proc, say of what is new in them that it is not there.
+        // Who creates a folder creates those around it, too.
         let refusing = || {
             let mut around = path.ancestors().skip(1).take(if doing == "create" { usize::MAX } else { 1 });
             let new = doing != "read" && path.symlink_metadata().is_err();

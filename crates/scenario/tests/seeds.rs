@@ -1,4 +1,5 @@
-//! Algorithms that draw random numbers say so: with every other one all seeds give the same packets.
+//! Algorithms that draw random numbers say so: with every other one all seeds give the same
+//! packets.
 
 use flowstart_congestion::{AvoidanceConfig, StartConfig};
 use flowstart_network::Packet;
