@@ -178,7 +178,6 @@ fn known_subject(frontier: &Frontier, subject: &str) -> Done {
 
 /// Opens the records of the folder.
 fn journal(folder: &Path, resume: bool) -> Result<Journal, Failure> {
-    prepare_folder(folder)?;
     if Journal::exists(folder) && !resume {
         return Err(Failure::Usage(format!(
             "{} has results already; --resume goes on with them, or choose another folder",

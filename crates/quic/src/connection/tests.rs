@@ -135,6 +135,25 @@ impl Ends {
     }
 }
 
+/// The stacks end a connection with more than 1024 gaps in a stream; 16 streams fill the window of
+/// the connection.
+#[test]
+fn a_stream_takes_two_mebibytes_that_are_not_read_and_sixteen_take_all() {
+    let mut ends = Ends::new();
+    let control = ends.at_client().open(Dir::Bi).unwrap();
+    ends.at_client().write(control, b"?");
+    while ends.at_server().accept(Dir::Bi).is_none() {
+        ends.step();
+    }
+    let much = vec![7; 3 << 20];
+    for _ in 0..16 {
+        let stream = ends.at_server().open(Dir::Uni).unwrap();
+        assert_eq!(ends.at_server().write(stream, &much), 2 << 20);
+    }
+    let stream = ends.at_server().open(Dir::Uni).unwrap();
+    assert_eq!(ends.at_server().write(stream, &much), 0);
+}
+
 /// Of the 770 packets that wait, those go before that end the piece that is on its way.
 #[test]
 fn what_is_said_on_a_busy_connection_leaves_after_the_piece_that_is_being_sent() {
