@@ -69,13 +69,15 @@ def log_uniform(draw, low, high):
     return math.exp(draw.uniform(math.log(low), math.log(high)))
 
 
-def drawn_path(number):
+def drawn_path(number, capacities=(3, 600), rtts=(6, 200)):
     """Keys of a profile's [path], the queue, who else is there, the capacity in Mbit/s; `None` if
-    the draw is of a shaper whose capacity fades, which there is not."""
+    the draw is of a shaper whose capacity fades, which there is not. Capacities in Mbit/s, RTTs in
+    ms."""
     draw = random.Random(number)
     between = lambda low, high: log_uniform(draw, low, high)
-    capacity, rtt = between(3, 600), between(6, 200)
-    keys = {"capacity": f'"{capacity:.2f} Mbit/s"', "rtt": f'"{rtt:.1f} ms"', "buffer": f'"{between(0.25, 4):.2f} BDP"'}
+    capacity, rtt = between(*capacities), between(*rtts)
+    told = f"{rtt:.1f} ms" if rtts[0] >= 6 else f"{1000 * rtt:.0f} us"
+    keys = {"capacity": f'"{capacity:.2f} Mbit/s"', "rtt": f'"{told}"', "buffer": f'"{between(0.25, 4):.2f} BDP"'}
     fading = draw.random() < 0.15
     if fading:
         spread, correlation = draw.uniform(0.1, 1), between(50, 2000)

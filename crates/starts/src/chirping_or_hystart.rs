@@ -4,8 +4,8 @@
 //! When HyStart takes over from chirps that said nothing, its window is what it would have been
 //! without them: one more packet for every packet delivered, at most twice what is in flight. From
 //! chirps that were read, but drowned in jitter, it takes over with what is in flight and grows
-//! more slowly. On long ways its rounds are those that it would have had from the first ACK on; on
-//! others, if it takes over in the first burst of ACKs, from the next burst on. It is also in
+//! more slowly. On long and short ways its rounds are those that it would have had from the first
+//! ACK on; on others, if it takes over in the first burst of ACKs, from the next burst on. It is also in
 //! charge of transfers that are too short for chirps to gain anything.
 
 use flowstart_chirping::{AdaptiveChirping, AdaptiveChirpingConfig};
@@ -67,7 +67,7 @@ impl ChirpingOrHystart {
     pub fn new(config: &AdaptiveChirpingConfig, initial_window: u32, paced: bool, mss: u32) -> Self {
         Self {
             chirping: AdaptiveChirping::new(config, mss),
-            hystart: Hystart::new(&HystartConfig::default(), paced, mss),
+            hystart: Hystart::new(&HystartConfig::default(), paced, mss).behind_others(config.short_way),
             gave_up: false,
             lost: false,
             initial: initial_window.max(1),

@@ -148,6 +148,8 @@ pub struct Hystart {
     short_train: Span,
     /// When the last ACK came, while rounds do not begin with a burst.
     mid_burst: Option<Time>,
+    /// Below this RTT a pause does not tell where a burst begins; zero usually.
+    short_way: Span,
     /// A detector fired. Only a timeout forgets that, as in Linux.
     found: bool,
     /// Smallest RTT seen; [`Span::MAX`] before the first sample.
@@ -177,6 +179,7 @@ impl Hystart {
             spread: Span::ZERO,
             short_train: Span::ZERO,
             mid_burst: None,
+            short_way: Span::ZERO,
             found: false,
             delay_min: Span::MAX,
             round_start: Time::ZERO,
@@ -188,6 +191,17 @@ impl Hystart {
             prior_packets_out: 0,
             prior_next: 0,
         }
+    }
+
+    /// The same for a start that may take over from others, who do not send in bursts. Where the
+    /// smallest RTT is below `short_way` it counts round trips before ([`Self::has_passed`]).
+    pub(super) fn behind_others(self, short_way: Span) -> Self {
+        Self { short_way, ..self }
+    }
+
+    /// True if round trips are counted before it takes over.
+    fn counts_before(&self, min_rtt: Span) -> bool {
+        self.config.is_long(min_rtt) || min_rtt < self.short_way
     }
 
     fn begin_round(&mut self, now: Time, next: u64) {
@@ -246,14 +260,14 @@ impl Hystart {
     /// one at either end. Rounds begin with the next burst, as they would have.
     ///
     /// Where those ACKs came too far apart for a train a pause does not tell where a burst begins.
-    /// On a long way rounds have been counted before ([`Self::has_passed`]).
+    /// On a long way, and on a short one, rounds have been counted before ([`Self::has_passed`]).
     pub(super) fn has_taken_over(&mut self, now: Time, spread: Span, apart: Span) {
         if apart > self.config.ack_delta {
             self.has_been_spread(spread);
             return;
         }
         self.short_train = spread + apart * 2;
-        self.mid_burst = Some(now).filter(|_| !self.config.is_long(self.delay_min));
+        self.mid_burst = Some(now).filter(|_| !self.counts_before(self.delay_min));
     }
 
     /// True if rounds do not begin with a burst yet and this ACK is the first of one.
@@ -282,9 +296,10 @@ impl Hystart {
     /// An ACK while others are in charge. On a long way round trips are counted from the first one
     /// on, as if this start were: a round begins with the ACK of the first packet of a burst. RTTs
     /// of those behind it are longer, by the queue of the burst itself, and by a turn on links that
-    /// serve in turns: nine of them would end the start.
+    /// serve in turns: nine of them would end the start. On a short way no pause between bursts is
+    /// long enough to end a train: of rounds that begin in the middle of a burst it lasts for all.
     pub(super) fn has_passed(&mut self, ack: &Ack) {
-        if !self.config.is_long(ack.min_rtt) {
+        if !self.counts_before(ack.min_rtt) {
             return;
         }
         if ack.una > self.round_end {

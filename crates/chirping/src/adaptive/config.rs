@@ -39,9 +39,18 @@ pub struct AdaptiveChirpingConfig {
     /// The first chirp is centred on the handshake's RTT divided by this, at least 1; default 48
     /// (the authors' later code: 64, which fills 3.7 ms of queue at 20 Mbit/s and 20 ms).
     pub probe_divisor: u32,
-    /// Shortest average gap of the first chirp, unless that would take longer than a round trip;
-    /// default 200 µs (Paced Chirping).
+    /// Shortest average gap of the first chirp, unless that would take longer than `first_spread`
+    /// allows; default 200 µs (Paced Chirping).
     pub min_first_gap: Span,
+    /// Share of a round trip over which that may spread the initial window, 0 ..= 1; default 1/5.
+    /// (With 1, transfers over 0.5 to 4 ms took up to 1.5 times as long as with HyStart, which
+    /// sends a window at once.)
+    pub first_spread: f64,
+    /// HyStart that takes over counts round trips from the first ACK of a flow on where the
+    /// smallest RTT is below this, at most 1 s; default 8 ms, four of its longest times between two
+    /// ACKs of a train: there no pause tells where a burst begins, and what chirps have spread made
+    /// a train of a whole round trip. On long ways it does so, too.
+    pub short_way: Span,
     /// Longest average gap of the first chirp, and its gap without an RTT; default 1 ms (the
     /// authors' later code).
     pub max_first_gap: Span,
@@ -260,6 +269,8 @@ impl Default for AdaptiveChirpingConfig {
             first_share: 0.8,
             probe_divisor: 48,
             min_first_gap: Span::from_micros(200),
+            first_spread: 0.2,
+            short_way: Span::from_millis(8),
             max_first_gap: Span::from_millis(1),
             geometry: 2.0,
             centre: 1.25,
@@ -381,6 +392,8 @@ impl AdaptiveChirpingConfig {
         check(self.probe_divisor >= 1, "probe_divisor", "at least 1")?;
         check(!self.min_first_gap.is_zero(), "min_first_gap", "longer than zero")?;
         check(self.min_first_gap <= self.max_first_gap, "min_first_gap", "at most max_first_gap")?;
+        check(within(self.first_spread, 0.0, 1.0), "first_spread", "between 0 and 1")?;
+        check(self.short_way <= Span::from_secs(1), "short_way", "at most 1 s")?;
         check(within(self.geometry, 1.0, 3.0), "geometry", "between 1 and 3")?;
         check(within(self.centre, 1.0, 4.0), "centre", "between 1 and 4")?;
         check(within(self.rise, 0.0, 100.0), "rise", "between 0 and 100")?;

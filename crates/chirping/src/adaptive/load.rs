@@ -17,9 +17,10 @@ impl Adaptive {
     pub(super) fn begin(&mut self, srtt: Span, packets: u32) {
         let config = &self.config;
         let gap = if srtt.is_zero() { config.max_first_gap } else { srtt / u64::from(config.probe_divisor.max(1)) };
-        // It takes no longer than a round trip, however short that is.
         let spread = if srtt.is_zero() { config.min_first_gap } else { srtt / u64::from(packets.max(1)) };
-        self.probe = gap.max(config.min_first_gap.min(spread)).min(config.max_first_gap).as_nanos().max(1);
+        // Packets that wait for their turn are packets that slow start would have sent.
+        let longest = Span::from_nanos((spread.as_nanos() as f64 * config.first_spread) as u64);
+        self.probe = gap.max(config.min_first_gap.min(longest)).min(config.max_first_gap).as_nanos().max(1);
         self.load = if srtt.is_zero() { self.probe } else { spread.as_nanos().max(1) };
     }
 

@@ -370,3 +370,23 @@ fn a_large_initial_window_leaves_within_a_chirp_and_a_quarter_of_a_round_trip() 
     assert_eq!(first_window(49), (16, (33, 363_636), false));
     assert_eq!(first_window(300), (16, (256, 46_875), true));
 }
+
+/// Mean gap in us of the first chirp where the round trip takes so long, also in us.
+fn first_gap(rtt: u64) -> u64 {
+    let mut schedule = Adaptive::new(&AdaptiveChirpingConfig::default(), 1448);
+    let next = Next { queued: 1000, srtt: Span::from_micros(rtt), ..flowstart_control::testing::next(0) };
+    schedule.pull(Time::ZERO, 0, &next, &Window::new(10), None);
+    schedule.probe_gap().as_nanos() / 1000
+}
+
+/// A 48th of it, or a window of ten over a fifth of it if that is more, a millisecond at most.
+#[test]
+fn the_first_chirp_takes_a_fifth_of_a_round_trip_however_short_that_is() {
+    assert_eq!([96, 480, 960, 4800, 9600, 48_000, 96_000].map(first_gap), [2, 10, 20, 100, 200, 1000, 1000]);
+    let config = AdaptiveChirpingConfig { first_spread: 1.0, ..Default::default() };
+    let mut schedule = Adaptive::new(&config, 1448);
+    schedule.begin(Span::from_micros(960), 10);
+    assert_eq!(schedule.probe_gap(), Span::from_micros(96));
+    schedule.begin(Span::from_micros(4800), 10);
+    assert_eq!(schedule.probe_gap(), Span::from_micros(200));
+}

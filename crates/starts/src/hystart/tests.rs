@@ -243,6 +243,20 @@ fn on_a_long_way_the_rounds_that_were_counted_stay() {
     }
 }
 
+/// Nor does a pause begin one on a way shorter than was said: bursts may come without any.
+#[test]
+fn on_a_short_way_rounds_are_counted_under_others() {
+    for (rtt, counted) in [(7, true), (8, false)] {
+        let mut start = Hystart::new(&HystartConfig::default(), false, MSS).behind_others(ms(8));
+        let first = Ack { now: Time::ZERO + ms(20), rtt: Some(ms(rtt)), min_rtt: ms(rtt), una: 1, next: 11, ..ack(1) };
+        start.has_passed(&first);
+        assert_eq!((start.round_start, start.round_end), if counted { (first.now, 11) } else { (Time::ZERO, 0) });
+        start.has_seen(ms(rtt));
+        start.has_taken_over(first.now, ms(1), ms(1));
+        assert_eq!(start.mid_burst.is_some(), !counted, "{rtt} ms");
+    }
+}
+
 #[test]
 fn only_the_first_pause_begins_a_round_and_a_timeout_forgets_how_packets_were_spread() {
     let mut start = started(HystartConfig::default(), false, ms(10));
