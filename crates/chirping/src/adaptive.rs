@@ -78,6 +78,8 @@ pub struct Adaptive {
     gave_up: bool,
     /// It was jitter for which it could not.
     jittery: bool,
+    /// Standard deviation of the noise by then.
+    last_noise: Span,
     watch: Watch,
     min_rtt: Span,
     last_ack: Time,
@@ -120,6 +122,7 @@ impl Adaptive {
             marked: false,
             gave_up: false,
             jittery: false,
+            last_noise: Span::ZERO,
             watch: Watch::NEW,
             min_rtt: Span::MAX,
             last_ack: Time::ZERO,
@@ -158,6 +161,13 @@ impl Adaptive {
         self.jittery
     }
 
+    /// Standard deviation of what noise did from one packet to the next when chirps were given up;
+    /// zero before.
+    #[must_use]
+    pub fn last_noise(&self) -> Span {
+        self.last_noise
+    }
+
     /// Number of the first chirp since the flow began, or began again.
     pub(super) fn first(&self) -> u32 {
         self.first
@@ -193,6 +203,7 @@ impl Adaptive {
     /// is for others to finish.
     fn give_up(&mut self, ack: &Ack) -> Option<Exit> {
         self.jittery = self.belief.as_ref().is_some_and(Belief::is_jittery);
+        self.last_noise = Span::from_nanos(self.all_noise() as u64);
         (self.gave_up, self.belief) = (true, None);
         let running = self.is_running();
         running.then(|| self.exit(ExitReason::Limit, ack.min_rtt, u64::MAX))

@@ -293,6 +293,13 @@ impl Hystart {
         rtt > self.delay_min + self.config.delay_threshold(self.delay_min)
     }
 
+    /// The same where jitter of RTTs is known: then an eighth of a short RTT ends slow start, too,
+    /// if it is more than `jitter`.
+    pub(super) fn is_late_beyond(&self, rtt: Span, jitter: Span) -> bool {
+        let threshold = self.config.delay_threshold(self.delay_min);
+        rtt > self.delay_min + threshold.min((self.delay_min / self.config.delay_divisor).max(jitter))
+    }
+
     /// An ACK while others are in charge. On a long way round trips are counted from the first one
     /// on, as if this start were: a round begins with the ACK of the first packet of a burst. RTTs
     /// of those behind it are longer, by the queue of the burst itself, and by a turn on links that
