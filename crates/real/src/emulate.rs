@@ -85,6 +85,6 @@ pub fn emulate(
             FlowRow { name, algorithm: String::new(), facts, key: Some(flow.key), samples }
         })
         .collect();
-    let results = results((0, scenario.seed), &layout.links, &recording, &outcome, &flows, true);
+    let results = results((0, scenario.seed), &layout, &recording, &outcome, &flows, true);
     Ok(Emulated { ended, links: layout.links, recording, outcome, results })
 }

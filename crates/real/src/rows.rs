@@ -14,7 +14,7 @@ pub(super) fn tables(scenario: &Scenario, compiled: &Compiled, performed: &Perfo
     let rows: Vec<FlowRow> = performed.flows.iter().map(|ran| flow_row(compiled, performed, ran)).collect();
     let (recording, outcome) = (&performed.recording, &performed.outcome);
     let sampled = !scenario.output.sample.is_zero();
-    let mut results = results((run, scenario.seed), &performed.layout.links, recording, outcome, &rows, sampled);
+    let mut results = results((run, scenario.seed), &performed.layout, recording, outcome, &rows, sampled);
     let [.., pages] = &mut results.tables;
     pages.append(page_table(run, &performed.sessions, compiled));
     results

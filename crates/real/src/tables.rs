@@ -2,8 +2,10 @@
 
 use flowstart_emulator::traffic::TcpInfo;
 use flowstart_emulator::{FlowKey, FlowRecording, Recording, WorldOutcome};
-use flowstart_results::{Results, Table, Value, tables};
+use flowstart_results::{Results, Table, Value, tables, utilisation};
 use flowstart_units::{Rate, Span, Time};
+
+use super::layout::Layout;
 
 /// What is known of a flow beside its packets; a scenario's built-in sender knows more than a
 /// program's packets tell.
@@ -115,12 +117,13 @@ fn push(table: &mut Table, values: &[(&'static str, Value)]) {
 /// The tables of one run.
 pub(super) fn results(
     (run, seed): (u64, u64),
-    links: &[String],
+    layout: &Layout,
     recording: &Recording,
     outcome: &WorldOutcome,
     flows: &[FlowRow],
     sampled: bool,
 ) -> Results {
+    let lasted = outcome.ended.since(Time::ZERO);
     let packets = recording.flows().iter().map(|flow| flow.data_packets).sum();
     let mut results = Results::of(tables().map(Table::new), 1, packets);
     let [runs, flow_table, link_table, samples, ..] = &mut results.tables;
@@ -150,7 +153,7 @@ pub(super) fn results(
         values.extend(flow.facts.values.iter().cloned());
         push(flow_table, &values);
     }
-    for (name, link) in links.iter().zip(&outcome.links) {
+    for ((name, link), config) in layout.links.iter().zip(&outcome.links).zip(&layout.config.links) {
         let mean = link.total_sojourn.as_nanos() as f64 / 1e3 / link.packets as f64;
         push(
             link_table,
@@ -159,7 +162,7 @@ pub(super) fn results(
                 ("link", name.as_str().into()),
                 ("packets", link.packets.into()),
                 ("bytes", link.bytes.get().into()),
-                ("utilisation", link.busy.ratio(outcome.ended.since(Time::ZERO)).min(1.0).into()),
+                ("utilisation", utilisation(config, link.busy, link.bytes, lasted).into()),
                 ("dropped", link.dropped.into()),
                 ("lost", link.lost.into()),
                 ("marked", link.marked.into()),
@@ -172,7 +175,7 @@ pub(super) fn results(
         for (number, flow) in flows.iter().enumerate() {
             flow_samples(samples, run, &format!("{}#{number}", flow.name), flow, recording);
         }
-        for (name, link) in links.iter().zip(recording.links()) {
+        for (name, link) in layout.links.iter().zip(recording.links()) {
             for (number, bin) in link.bins.iter().enumerate().filter(|(_, bin)| bin.packets + bin.dropped > 0) {
                 let mean = micros(bin.sum) / bin.packets as f64;
                 let any = bin.packets > 0;

@@ -12,8 +12,9 @@ use super::packets::packet_table;
 use super::samples::sample_table;
 use super::schema::{FLOWS, LINKS, PACKETS, PAGES, RUNS, SAMPLES};
 use super::table::Table;
+use flowstart_network::LinkConfig;
 use flowstart_parallel::{Cancel, in_parallel};
-use flowstart_scenario::{Compiled, Scenario, ScenarioError};
+use flowstart_scenario::{Compiled, RateSpec, Scenario, ScenarioError};
 
 /// The tables of a scenario.
 #[derive(Clone, Debug, PartialEq)]
@@ -233,16 +234,33 @@ fn flow_table(run: u64, outcome: &Outcome, compiled: &Compiled) -> Table {
     table
 }
 
+/// The share of a run of this length that a link used, which was `busy` for so long and sent so
+/// many bytes: behind a shaper or policer of what their rate lets through, as the wire there is
+/// faster.
+#[must_use]
+pub fn utilisation(config: &LinkConfig, busy: Span, bytes: Bytes, lasted: Span) -> f64 {
+    let medium = &config.medium;
+    if medium.shaper.is_none() && medium.policer.is_none() {
+        return busy.ratio(lasted).min(1.0);
+    }
+    let rate = RateSpec::from_schedule(&config.rate).mean(Span::ZERO, lasted);
+    let rate = medium.policer.map_or(rate, |policer| policer.rate.min(rate));
+    let most = rate.as_bps() as f64 * lasted.as_secs_f64();
+    // What nothing can pass is not used.
+    if most > 0.0 { (bytes.get() as f64 * 8.0 / most).min(1.0) } else { 0.0 }
+}
+
 fn link_table(run: u64, outcome: &Outcome, compiled: &Compiled) -> Table {
     let mut table = Table::new(&LINKS);
-    for (name, link) in compiled.links.iter().zip(&outcome.links) {
+    let links = compiled.links.iter().zip(&outcome.links).zip(&compiled.simulation.links);
+    for ((name, link), config) in links {
         let mean = link.total_sojourn.as_nanos() as f64 / 1e3 / link.packets as f64;
         table.push([
             run.into(),
             name.as_str().into(),
             link.packets.into(),
             link.bytes.get().into(),
-            link.busy.ratio(outcome.ended.since(Time::ZERO)).min(1.0).into(),
+            utilisation(config, link.busy, link.bytes, outcome.ended.since(Time::ZERO)).into(),
             link.dropped.into(),
             link.lost.into(),
             link.marked.into(),

@@ -38,7 +38,7 @@ mod write;
 pub use column::{Column, Value};
 pub use docs::results_page;
 pub use document::{Document, write_pretty};
-pub use fill::{Results, exit_name, page_table, run_scenario};
+pub use fill::{Results, exit_name, page_table, run_scenario, utilisation};
 pub use schema::{ColumnSpec, Kind, SCHEMA_VERSION, TableSpec, tables};
 pub use table::{MadeRows, Table};
 pub use write::{COMPRESSED_PACKETS, Encoding, Format, PACKETS_FILE, Provenance, WriteError, to_json, write_results};

@@ -233,6 +233,146 @@ fn samples_count_the_bytes_of_datagrams_that_arrived() {
     assert!((delivered - 0.99 * 500_000.0).abs() <= 1000.0, "{delivered}");
 }
 
+/// It was the time on the wire behind the shaper: a twentieth, and half behind a policer of half.
+#[test]
+fn a_link_behind_a_shaper_or_policer_is_used_by_what_it_sent_of_its_rate() {
+    for (medium, expected) in [
+        ("shaper = { burst = \"64 kB\", line = \"1 Gbit/s\" }", 0.99),
+        ("policer = { rate = \"25 Mbit/s\", burst = \"64 kB\" }", 1.0),
+        ("", 0.99),
+    ] {
+        let text = format!(
+            "duration = \"5 s\"\n[path]\ncapacity = \"50 Mbit/s\"\nrtt = \"20 ms\"\nmedium = {{ {medium} }}\n\
+             [[udp]]\nrate = \"49.5 Mbit/s\"\n"
+        );
+        let scenario = Scenario::parse("shaped", &text).unwrap();
+        let results = run_scenario(&scenario, Some(1), &Cancel::default(), |_| {}).unwrap();
+        let Value::Float(share) = results.table("links").unwrap().get(0, "utilisation") else { panic!("there is one") };
+        assert!((share - expected).abs() < 0.01, "{medium}: {share}");
+    }
+}
+
+/// The seconds of a column, or microseconds; `None` where it is empty.
+fn number(table: &flowstart_results::Table, row: usize, column: &str) -> Option<f64> {
+    match table.get(row, column) {
+        Value::Float(number) => Some(number),
+        _ => None,
+    }
+}
+
+/// It was empty for one of them, and too early for the other.
+#[test]
+fn packets_of_two_connections_say_when_they_were_read() {
+    let text = "duration = \"3 s\"\noutput = { packets = true }\n[path]\ncapacity = \"20 Mbit/s\"\nrtt = \"20 ms\"\n\
+                queue = \"fq_codel\"\n[[flow]]\nalgorithm = \"two_flow_probe+cubic\"\nsize = \"3 MB\"\n";
+    let scenario = Scenario::parse("two", text).unwrap();
+    let results = run_scenario(&scenario, Some(1), &Cancel::default(), |_| {}).unwrap();
+    let packets = results.table("packets").unwrap();
+    let (mut of, mut unread, mut last) = ([0, 0], 0, 0.0_f64);
+    for row in 0..packets.rows() {
+        let Value::Integer(flow) = packets.get(row, "flow") else { panic!("every packet has a flow") };
+        let Some(received) = number(packets, row, "received_s") else { continue };
+        of[flow as usize] += 1;
+        let Some(read) = number(packets, row, "read_s") else {
+            unread += 1;
+            continue;
+        };
+        assert!(read >= received, "{read} {received}");
+        let waited = number(packets, row, "receiver_stack_us").unwrap();
+        assert!((waited - (read - received) * 1e6).abs() < 1.0, "{waited}");
+        last = last.max(read);
+    }
+    assert!(of[0] > 100 && of[1] > 10, "{of:?}");
+    // Some come twice, which were read before.
+    let segments = 3_000_000_usize.div_ceil(1448);
+    let read = of[0] + of[1] - unread;
+    assert!((segments..segments + 20).contains(&read), "{unread} of {of:?}");
+    assert_eq!(Some(last), number(results.table("flows").unwrap(), 0, "completed_s"));
+}
+
+/// It was said to be read when it arrived.
+#[test]
+fn what_nobody_reads_is_not_said_to_be_read() {
+    let text = "duration = \"2 s\"\noutput = { packets = true }\n[path]\ncapacity = \"20 Mbit/s\"\nrtt = \"20 ms\"\n\
+                [[flow]]\nsize = \"100 kB\"\nreceiver.auto_read = false\n[[flow]]\nsize = \"100 kB\"\n";
+    let scenario = Scenario::parse("unread", text).unwrap();
+    let results = run_scenario(&scenario, Some(1), &Cancel::default(), |_| {}).unwrap();
+    let [packets, flows, samples, runs] =
+        ["packets", "flows", "samples", "runs"].map(|name| results.table(name).unwrap());
+    for row in 0..packets.rows() {
+        let reads = packets.get(row, "flow") == Value::Integer(1);
+        assert!(number(packets, row, "received_s").is_some());
+        assert_eq!(number(packets, row, "read_s").is_some(), reads);
+        assert_eq!(number(packets, row, "receiver_stack_us").is_some(), reads);
+    }
+    assert_eq!(flows.get(0, "bytes_delivered"), Value::Integer(0));
+    assert_eq!(flows.get(1, "bytes_delivered"), Value::Integer(100_000));
+    assert_eq!(runs.get(0, "delivered_bytes"), Value::Integer(100_000));
+    let unread = (0..samples.rows())
+        .filter(|row| matches!(samples.get(*row, "series"), Value::Text(name) if name.ends_with("#0")));
+    assert!(unread.map(|row| number(samples, row, "delivered_bps").unwrap()).all(|rate| rate == 0.0));
+}
+
+/// 0.15000000000000002 stood there.
+#[test]
+fn bins_begin_at_times_as_they_are_written() {
+    let text = "duration = \"2 s\"\noutput = { sample = \"50 ms\" }\n[path]\ncapacity = \"20 Mbit/s\"\nrtt = \"20 ms\"\n\
+                [[flow]]\n";
+    let scenario = Scenario::parse("bins", text).unwrap();
+    let results = run_scenario(&scenario, Some(1), &Cancel::default(), |_| {}).unwrap();
+    let samples = results.table("samples").unwrap();
+    assert!(samples.rows() > 60);
+    for line in String::from_utf8(samples.to_csv()).unwrap().lines().skip(1) {
+        let time = line.split(',').nth(1).unwrap();
+        assert!(time.len() <= "1.95".len(), "{time}");
+    }
+}
+
+/// It said "complete" of the run before, beside tables of two.
+#[test]
+fn a_folder_that_could_not_be_written_to_the_end_is_not_said_to_be_complete() {
+    use flowstart_results::{Format, Provenance, write_results};
+    let text = "duration = \"1 s\"\n[path]\ncapacity = \"20 Mbit/s\"\nrtt = \"20 ms\"\n[[flow]]\n";
+    let scenario = Scenario::parse("folder", text).unwrap();
+    let results = run_scenario(&scenario, Some(1), &Cancel::default(), |_| {}).unwrap();
+    let provenance = Provenance::new(&scenario, &results);
+    let folder = tempfile::tempdir().unwrap();
+    let write = || write_results(folder.path(), &results, &provenance, &[Format::Csv]);
+    let complete = || {
+        let text = fs::read_to_string(folder.path().join("provenance.json")).unwrap();
+        serde_json::from_str::<serde_json::Value>(&text).unwrap()["complete"].as_bool()
+    };
+    write().unwrap();
+    assert_eq!(complete(), Some(true));
+    // In the middle something is in the way.
+    fs::remove_file(folder.path().join("links.csv")).unwrap();
+    fs::create_dir(folder.path().join("links.csv")).unwrap();
+    assert!(write().unwrap_err().to_string().contains("links.csv"));
+    assert_eq!(complete(), Some(false));
+    fs::remove_dir(folder.path().join("links.csv")).unwrap();
+    write().unwrap();
+    assert_eq!(complete(), Some(true));
+}
+
+/// They were waited for.
+#[test]
+fn runs_that_are_not_over_are_given_up_when_they_are_cancelled() {
+    let text = "duration = \"20000 s\"\n[path]\ncapacity = \"1 Gbit/s\"\nrtt = \"20 ms\"\n[[flow]]\n[output]\nsample = \"0 s\"\n";
+    let scenario = Scenario::parse("long", text).unwrap();
+    let cancel = Cancel::default();
+    let asked = cancel.clone();
+    let waiting = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        asked.cancel();
+    });
+    let began = std::time::Instant::now();
+    let results = run_scenario(&scenario, Some(1), &cancel, |_| {}).unwrap();
+    waiting.join().unwrap();
+    assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
+    assert_eq!((results.finished, results.asked), (0, 1));
+    assert_eq!(results.table("runs").unwrap().rows(), 0);
+}
+
 /// A load is of what the path carries while transfers arrive, not of the fastest moment.
 #[test]
 fn a_load_over_a_capacity_in_steps_is_of_its_mean_while_transfers_arrive() {
