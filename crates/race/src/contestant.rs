@@ -269,8 +269,12 @@ fn opposed(one: &str, other: &str) -> bool {
 /// The meaning of a name without a plus: an alias, or a flow start in front of CUBIC.
 fn alias(name: &str) -> Result<String, RaceError> {
     let canonical = name.to_lowercase().replace(['-', ' '], "_");
-    if let Some((_, meaning)) = ALIASES.iter().find(|(alias, _)| *alias == canonical) {
-        return Ok((*meaning).to_owned());
+    let meaning =
+        |name: &str| ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, meaning)| (*meaning).to_owned());
+    // A control may have several names, of which one stands there.
+    let control = || AvoidanceConfig::from_name(&canonical).ok().and_then(|control| meaning(control.name()));
+    if let Some(meaning) = meaning(&canonical).or_else(control) {
+        return Ok(meaning);
     }
     // The start of a control that has one of its own is no start for another.
     if let Ok(start) = StartConfig::from_name(&canonical)
@@ -335,6 +339,17 @@ mod tests {
 
     fn read(text: &str) -> Contestant {
         text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    /// `bbr1` was unknown, and known in scenario files.
+    #[test]
+    fn every_name_of_a_control_is_that_control() {
+        for (name, meant) in
+            [("bbr1", "bbr"), ("BBR v1", "bbr"), ("bbr_v3", "bbr3"), ("newreno", "reno"), ("stcp", "scalable")]
+        {
+            assert_eq!(read(name), read(meant), "{name}");
+        }
+        assert_eq!(read("hystart+bbr1"), read("hystart+bbr"));
     }
 
     #[test]
