@@ -66,10 +66,10 @@ pub(super) fn in_words(error: &toml::de::Error) -> String {
         message = format!("{found}, expected a table of keys: {{ key = value, ... }}");
     }
     // Nor do the names that the TOML reader and serde have for what they read.
-    match message.as_str() {
-        NO_NAME => "expected a name in quotes".to_owned(),
-        _ => message.replace("expected \"string only\"", "expected a name in quotes"),
+    if message == NO_NAME || message.ends_with("expected string only") {
+        message = "expected a name in quotes".to_owned();
     }
+    message
 }
 
 /// Reads a value of a table that was parsed from `text`. Where a name must stand and something else

@@ -302,6 +302,7 @@ mod tests {
             ("jitter", "has no value"),
             ("", "has no value"),
             ("overhead.size = 3", "overhead is 0, which has no key \"size\""),
+            ("quick_start.middlebox = true", "expected a name in quotes"),
             ("link = []", "link is no key of a path"),
             ("path.rtt = \"1 ms\"", "leave \"path.\" out"),
             ("rtt = \"1 ms\"\ndelay = \"1 ms\"", "more than one key"),
