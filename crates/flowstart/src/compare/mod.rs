@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use flowstart_pages::compare::{Shown, TITLES};
 use flowstart_race::{Background, Carrier, Contestant, Others, Purpose, Race, RaceResult, RunOptions};
 use flowstart_report::Terminal;
+use flowstart_scenario::{Dialect, Scenario};
 
 use crate::args::{CompareArgs, RacePathArgs};
 use crate::captures::capture;
@@ -132,10 +133,13 @@ fn really(_: &Race, _: &CompareArgs, _: impl Fn(usize, usize)) -> Result<(RaceRe
 /// The race that the options describe, which can be run.
 pub(crate) fn race(args: &CompareArgs) -> Result<(Race, Vec<String>), Failure> {
     args.path.path.one_path(args.scenario.as_deref())?;
-    let mut race = match &args.scenario {
-        Some(path) => {
-            let scenario = load_surroundings(path)?;
-            Race::from_scenario(&scenario).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?
+    let scenario = match &args.scenario {
+        Some(path) => Some((load_surroundings(path)?, path)),
+        None => None,
+    };
+    let mut race = match &scenario {
+        Some((scenario, path)) => {
+            Race::from_scenario(scenario).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?
         }
         None => Race::default(),
     };
@@ -166,14 +170,53 @@ pub(crate) fn race(args: &CompareArgs) -> Result<(Race, Vec<String>), Failure> {
         race.contestants = ["cubic", "reno"].iter().filter_map(|name| name.parse().ok()).collect();
     }
     once_each(&race.contestants)?;
+    let dialect = scenario.as_ref().and_then(|(scenario, _)| scenario.dialect);
+    if dialect == Some(Dialect::Linux) && !race.real && !args.worlds {
+        race.contestants.iter_mut().for_each(|contestant| contestant.linux = true);
+        once_each(&race.contestants).map_err(|error| match error {
+            Failure::Usage(twice) => Failure::Usage(format!("{twice} (with `dialect = \"linux\"` all have /linux)")),
+            other => other,
+        })?;
+    }
     if race.real {
         let carrier = if race.quic.is_some() { Carrier::EmulatedQuic } else { Carrier::Kernel };
         let all = race.contestants.iter().chain(args.background.iter().map(|background| &background.flow));
         carrier.check(all).map_err(Failure::usage)?;
     }
     race.validate().map_err(Failure::usage)?;
-    let warnings = flowstart_race::fit_to_marks(&mut race).map_err(Failure::usage)?;
+    let mut warnings = flowstart_race::fit_to_marks(&mut race).map_err(Failure::usage)?;
+    warnings.extend(scenario.and_then(|(scenario, file)| not_heeded(&scenario, file, &race)));
     Ok((race, warnings))
+}
+
+/// Which keys of a scenario file count for nothing in this race, which has racers and a horizon of
+/// its own.
+fn not_heeded(scenario: &Scenario, file: &Path, race: &Race) -> Option<String> {
+    let keys = unheeded(scenario, race);
+    let are = if keys.len() == 1 { "is" } else { "are" };
+    (!keys.is_empty())
+        .then(|| format!("{}: {} {are} for `flowstart run`; a race has its own", file.display(), keys.join(", ")))
+}
+
+/// Keys of a scenario that say something and that this race does not heed.
+fn unheeded(scenario: &Scenario, race: &Race) -> Vec<&'static str> {
+    const USUAL: &str = "[path]\ncapacity = \"1 Mbit/s\"\nrtt = \"1 ms\"\n[[flow]]\n";
+    let Ok(usual) = Scenario::parse("usual", USUAL) else { return Vec::new() };
+    // Kernels are Linux's, and simulated racers can be. The queues of a path have the dialect.
+    let dialect = match scenario.dialect {
+        None => false,
+        Some(Dialect::Linux) => !race.real && race.contestants.iter().any(|one| !one.linux) || race.quic.is_some(),
+        Some(Dialect::Ns3) => true,
+    };
+    let said = [
+        ("duration", scenario.duration != usual.duration),
+        ("stop_when_complete", scenario.stop_when_complete),
+        ("phases", scenario.phases.is_some()),
+        ("dialect (of the racers)", dialect),
+        ("[output]", scenario.output != usual.output),
+        ("[[web]]", !scenario.web.is_empty()),
+    ];
+    said.into_iter().filter(|(_, said)| *said).map(|(key, _)| key).collect()
 }
 
 /// What the command line says of the path (capacity, RTT, buffer, marking threshold) and of those

@@ -158,6 +158,115 @@ fn keys_of_the_path_one_by_one_are_as_in_the_file_of_a_profile_and_go_before_opt
 }
 
 #[test]
+fn a_key_said_twice_and_a_second_path_are_refused_and_values_are_told_with_their_option() {
+    let folder = empty();
+    std::fs::write(folder.path().join("a.toml"), "[path]\ncapacity = \"30 Mbit/s\"\nrtt = \"10 ms\"\n").unwrap();
+    for (command, file) in [("compare", &["a.toml"][..]), ("benchmark", &["--scenario", "a.toml"])] {
+        let said = |more: &[&str]| refusal(folder.path(), &[&[command], more].concat());
+        let twice = said(&["--with", "jitter = \"1 ms\"", "--with", "jitter = \"2 ms\""]);
+        assert!(twice.contains("--with jitter = \"2 ms\" would take the place of jitter = \"1 ms\""), "{twice}");
+        let paths = said(&[file, &["--profile", "wifi"]].concat());
+        assert!(paths.contains("--profile wifi and a.toml each bring a path; leave one of them out"), "{paths}");
+        let steps = said(&["--with", "capacity = [{ at = \"1 s\", rate = \"3 Mbit/s\" }]"]);
+        assert!(steps.contains("--with capacity = [{") && steps.contains("must be at time 0"), "{steps}");
+        let outage =
+            said(&["--with", "medium.handover = { every = \"10 ms\", spread = \"1 ms\", outage = \"50 ms\" }"]);
+        assert!(outage.starts_with("error: --with medium.handover = {") && !outage.contains("cubic"), "{outage}");
+    }
+    let twice = ["frontier", "--quick", "--with", "jitter = \"1 ms\"", "--with", "jitter = \"1 ms\""];
+    assert!(refusal(folder.path(), &twice).contains("--with jitter = "), "of cells, too");
+}
+
+/// It said "complete" beside tables of two races.
+#[test]
+fn a_race_whose_files_could_not_all_be_written_is_not_said_to_be_complete() {
+    let folder = empty();
+    let out = folder.path().join("race");
+    let race = |who: &'static str| short(&["--out", "race", "-C", who])[3..].to_vec();
+    let race = |who| [&["compare"][..], &race(who)].concat();
+    let complete = || {
+        let result = std::fs::read(out.join("result.json")).expect("the result");
+        serde_json::from_slice::<serde_json::Value>(&result).expect("JSON")["complete"].as_bool()
+    };
+    output(folder.path(), &race("cubic"));
+    assert_eq!(complete(), Some(true));
+    std::fs::remove_file(out.join("runs.csv")).unwrap();
+    std::fs::create_dir(out.join("runs.csv")).unwrap();
+    assert!(refusal(folder.path(), &race("reno")).contains("runs.csv"));
+    assert_eq!(complete(), Some(false));
+    std::fs::remove_dir(out.join("runs.csv")).unwrap();
+    output(folder.path(), &race("reno"));
+    assert_eq!(complete(), Some(true));
+    assert_eq!(files(&out.join("scenarios")), ["slow_start+reno.toml"]);
+}
+
+#[test]
+fn keys_of_a_file_that_a_race_does_not_heed_are_told() {
+    let folder = empty();
+    let path = "[path]\ncapacity = \"30 Mbit/s\"\nrtt = \"10 ms\"\n";
+    let flows = "[[flow]]\nsize = \"9 kB\"\n[[flow]]\nsize = \"9 kB\"\n";
+    let own = "duration = \"5 s\"\nphases = \"1 ms\"\nstop_when_complete = true\noutput = { sample = \"7 ms\" }\n";
+    std::fs::write(folder.path().join("plain.toml"), format!("seed = 3\n{path}{flows}")).unwrap();
+    std::fs::write(folder.path().join("own.toml"), format!("{own}{path}{flows}")).unwrap();
+    let told = |file: &str| {
+        let race = ["compare", file, "-C", "cubic", "-n", "9kB", "--runs", "1", "--no-report"];
+        let ran = flowstart(folder.path()).args(race).assert().success();
+        String::from_utf8_lossy(&ran.get_output().stderr).into_owned()
+    };
+    assert_eq!(told("plain.toml"), "");
+    let said = told("own.toml");
+    assert_eq!(
+        said.trim_end(),
+        "own.toml: duration, stop_when_complete, phases, [output] are for `flowstart run`; a race has its own"
+    );
+    // Who is not simulated as ns-3 has it is not said to be.
+    std::fs::write(folder.path().join("ns3.toml"), format!("dialect = \"ns3\"\n{path}{flows}")).unwrap();
+    let said = told("ns3.toml");
+    assert!(said.starts_with("ns3.toml: dialect (of the racers) is for `flowstart run`"), "{said}");
+}
+
+/// Racers had other hosts than those who were there before.
+#[test]
+fn racers_have_the_linux_dialect_of_a_file() {
+    let folder = empty();
+    let file = "dialect = \"linux\"\n[path]\ncapacity = \"30 Mbit/s\"\nrtt = \"10 ms\"\n[[flow]]\nsize = \"9 kB\"\n";
+    std::fs::write(folder.path().join("linux.toml"), file).unwrap();
+    let race = |racers: &'static str| ["compare", "linux.toml", "-C", racers, "-n", "9kB", "--runs", "1", "--json"];
+    let ran = flowstart(folder.path()).args(race("cubic,reno/linux")).assert().success();
+    let ran = ran.get_output();
+    assert_eq!(String::from_utf8_lossy(&ran.stderr), "");
+    let document: serde_json::Value = serde_json::from_slice(&ran.stdout).expect("JSON");
+    let label = |place: usize| document["contestants"][place]["label"].as_str().unwrap_or_default().to_owned();
+    assert_eq!([label(0), label(1)], ["hystart+cubic/linux", "slow_start+reno/linux"]);
+    let twice = refusal(folder.path(), &race("cubic,cubic/linux"));
+    assert!(twice.contains("is among the contestants twice") && twice.contains("dialect = \"linux\""), "{twice}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn where_nothing_can_be_created_it_is_said_so() {
+    let folder = empty();
+    std::fs::write(folder.path().join("a.toml"), "[path]\ncapacity = \"3 Mbit/s\"\nrtt = \"9 ms\"\n[[flow]]\n")
+        .unwrap();
+    for command in [&["compare", "-C", "cubic"][..], &["run", "a.toml"], &["benchmark"], &["frontier", "--quick"]] {
+        let said = |more: &[&str]| refusal(folder.path(), &[command, more].concat());
+        let out = said(&["--out", "/proc/x/y"]);
+        assert!(out.contains("cannot create /proc/x/y: nothing can be created in /proc"), "{command:?}: {out}");
+        let report = said(&["-o", "/proc/report.html"]);
+        assert!(report.contains("cannot write /proc/report.html: nothing can be created in /proc"), "{report}");
+        let report = said(&["-o", "/proc/x/report.html"]);
+        assert!(report.contains("cannot write /proc/x/report.html: there is no folder /proc/x"), "{report}");
+        for message in [out, report] {
+            assert_eq!(message.trim_end().lines().count(), 1, "{message}");
+        }
+    }
+    for command in [&["compare", "-C", "cubic"][..], &["run", "a.toml"]] {
+        let said = refusal(folder.path(), &[command, &["--pcap", "/proc/x"]].concat());
+        assert!(said.contains("cannot create /proc/x: nothing can be created in /proc"), "{said}");
+    }
+}
+
+#[test]
 fn a_wrong_key_of_the_path_is_one_sentence_with_the_nearest_wherever_it_is_given() {
     let folder = empty();
     for command in [&["compare"][..], &["benchmark"], &["frontier", "--quick"]] {
