@@ -219,6 +219,18 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Done {
     flowstart_files::write_atomically(path, bytes).map_err(|error| Failure::file("write", path, &error))
 }
 
+/// Writes a result that says whether it is complete, and what else is in its folder: until all of
+/// that is written it says that it is not. If something cannot be written, nobody takes files of
+/// two results for one.
+pub(crate) fn write_around(path: &Path, result: &serde_json::Value, others: impl FnOnce() -> Done) -> Done {
+    let bytes = |value: &serde_json::Value| format!("{value:#}\n").into_bytes();
+    let mut unfinished = result.clone();
+    unfinished["complete"] = false.into();
+    write_file(path, &bytes(&unfinished))?;
+    others()?;
+    if unfinished == *result { Ok(()) } else { write_file(path, &bytes(result)) }
+}
+
 /// How often progress is told where no bar can be drawn.
 const TELL_EVERY: Duration = Duration::from_secs(10);
 

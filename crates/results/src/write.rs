@@ -29,6 +29,10 @@ pub enum Format {
     Tables(Encoding),
 }
 
+/// What the tables beside it say about themselves; written first, and once more when they are
+/// there.
+const PROVENANCE_FILE: &str = "provenance.json";
+
 /// The file of the table `packets` as CSV, and compressed with gzip: a sixth of the size.
 pub const PACKETS_FILE: &str = "packets.csv";
 /// See [`PACKETS_FILE`].
@@ -139,7 +143,8 @@ fn remove(path: &Path) -> Result<(), WriteError> {
 /// Writes the results into a folder (made if it is not there): the tables in each format,
 /// `provenance.json` and `effective.toml`. Returns the files written. A table without rows is a
 /// header, so that none of an earlier run passes for this one's; for the same reason there is only
-/// one of [`PACKETS_FILE`] and [`COMPRESSED_PACKETS`] afterwards.
+/// one of [`PACKETS_FILE`] and [`COMPRESSED_PACKETS`] afterwards. `provenance.json` says that they
+/// are complete only when all of them are there.
 ///
 /// # Errors
 /// If the folder or a file cannot be written, or that other file cannot be removed.
@@ -157,8 +162,12 @@ pub fn write_results(
         written.push(path);
         Ok(())
     };
+    // Until all is written it says that it is not: nobody takes files of two runs for one result.
+    let whole = provenance.to_json();
+    let mut unfinished = whole.clone();
+    unfinished["complete"] = false.into();
+    put(PROVENANCE_FILE, &|file| write_pretty(&unfinished, file))?;
     put("effective.toml", &|file| file.write_all(provenance.effective.as_bytes()))?;
-    put("provenance.json", &|file| write_pretty(&provenance.to_json(), file))?;
     for format in formats {
         if let Format::Json = format {
             let packets = formats.iter().all(|format| matches!(format, Format::Json));
@@ -188,6 +197,9 @@ pub fn write_results(
                 }
             }
         }
+    }
+    if unfinished != whole {
+        write_whole(&folder.join(PROVENANCE_FILE), |file| write_pretty(&whole, file))?;
     }
     Ok(written)
 }

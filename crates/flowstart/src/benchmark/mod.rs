@@ -21,7 +21,9 @@ use flowstart_units::{Bytes, Rate};
 
 use crate::compare::{lay_over, once_each};
 use crate::formats::PARQUET_READER;
-use crate::output::{Done, Failure, note, prepare_folder, print, print_json, progress, roughly, terminal, write_file};
+use crate::output::{
+    Done, Failure, note, prepare_folder, print, print_json, progress, roughly, terminal, write_around, write_file,
+};
 use crate::pages;
 use crate::quic::StackName;
 use crate::scenario::{load_surroundings, tell_ignorant};
@@ -330,14 +332,15 @@ fn film(text: &str, frames_per_second: u64) -> Result<Video, String> {
 /// Writes the files.
 fn write(shown: &Shown<'_>, folder: &Path) -> Done {
     let json = |value: &serde_json::Value| format!("{value:#}\n").into_bytes();
-    write_file(&folder.join(PARAMETERS), &json(&shown.result.benchmark.parameters()))?;
-    write_file(&folder.join(RESULT), &json(&shown.json()))?;
-    write_file(&folder.join(SUMMARY), shown.summary.to_csv().as_bytes())?;
-    write_file(&folder.join(PROBES), shown.probes.to_csv().as_bytes())?;
-    if let Some(parts) = &shown.parts {
-        write_file(&folder.join(PARTS), parts.to_csv().as_bytes())?;
-    }
-    write_file(&folder.join(REPORT), shown.page().to_html().as_bytes())
+    write_around(&folder.join(RESULT), &shown.json(), || {
+        write_file(&folder.join(PARAMETERS), &json(&shown.result.benchmark.parameters()))?;
+        write_file(&folder.join(SUMMARY), shown.summary.to_csv().as_bytes())?;
+        write_file(&folder.join(PROBES), shown.probes.to_csv().as_bytes())?;
+        if let Some(parts) = &shown.parts {
+            write_file(&folder.join(PARTS), parts.to_csv().as_bytes())?;
+        }
+        write_file(&folder.join(REPORT), shown.page().to_html().as_bytes())
+    })
 }
 
 #[cfg(test)]

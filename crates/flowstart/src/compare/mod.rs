@@ -14,7 +14,7 @@ use crate::captures::capture;
 use crate::interrupt;
 use crate::output::{
     Done, Failure, ending, note, prepare_file, prepare_folder, print, print_json, progress, roughly, terminal,
-    write_file,
+    write_around, write_file,
 };
 use crate::pages;
 use crate::scenario::load_surroundings;
@@ -266,18 +266,22 @@ const RUNS: &str = "runs.csv";
 const SERIES: &str = "series.csv";
 const SCENARIOS: &str = "scenarios";
 
-/// Removes the scenarios that an earlier race wrote, going by its results: of other contestants
-/// they would pass for this one's. What nobody wrote here stays, and so does what a link leads to.
-fn remove_earlier(folder: &Path) {
-    let Ok(bytes) = std::fs::read(folder.join(RESULT)) else { return };
+/// The scenarios that an earlier race wrote, going by its results. What nobody wrote here is not
+/// among them, nor what a link leads to.
+fn earlier_scenarios(folder: &Path) -> Vec<PathBuf> {
+    let Ok(bytes) = std::fs::read(folder.join(RESULT)) else { return Vec::new() };
     let earlier: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
     let scenarios = folder.join(SCENARIOS);
     if scenarios.is_symlink() {
-        return;
+        return Vec::new();
     }
-    for contestant in earlier["contestants"].as_array().into_iter().flatten() {
-        let Some(label) = contestant["label"].as_str() else { continue };
-        let file = scenarios.join(format!("{}.toml", file_name(label)));
+    let labels = earlier["contestants"].as_array().into_iter().flatten().filter_map(|one| one["label"].as_str());
+    labels.map(|label| scenarios.join(format!("{}.toml", file_name(label)))).collect()
+}
+
+/// Removes them: of other contestants they would pass for this race's.
+fn remove_earlier(scenarios: &[PathBuf]) {
+    for file in scenarios {
         if file.symlink_metadata().is_ok_and(|file| file.is_file()) {
             // What cannot be removed stays.
             let _ = std::fs::remove_file(file);
@@ -290,19 +294,21 @@ fn write(shown: &Shown<'_>, folder: Option<&Path>, args: &CompareArgs) -> Done {
     let json = |value: &serde_json::Value| format!("{value:#}\n").into_bytes();
     if let Some(folder) = folder {
         let race = &shown.result.race;
-        remove_earlier(folder);
-        write_file(&folder.join(PARAMETERS), &json(&race.parameters()))?;
-        write_file(&folder.join(RESULT), &json(&shown.result.to_json()))?;
-        write_file(&folder.join(SUMMARY), shown.full.to_csv().as_bytes())?;
-        write_file(&folder.join(RUNS), shown.result.runs_csv().as_bytes())?;
-        write_file(&folder.join(SERIES), shown.result.series_csv().as_bytes())?;
-        prepare_folder(&folder.join(SCENARIOS))?;
-        for contestant in &shown.result.contestants {
-            let name = file_name(&contestant.label);
-            let scenario = race.scenario(&contestant.contestant, Purpose::Start, 0).effective();
-            write_file(&folder.join(SCENARIOS).join(format!("{name}.toml")), scenario.as_bytes())?;
-        }
-        write_file(&folder.join(REPORT), shown.page().to_html().as_bytes())?;
+        let earlier = earlier_scenarios(folder);
+        write_around(&folder.join(RESULT), &shown.result.to_json(), || {
+            remove_earlier(&earlier);
+            write_file(&folder.join(PARAMETERS), &json(&race.parameters()))?;
+            write_file(&folder.join(SUMMARY), shown.full.to_csv().as_bytes())?;
+            write_file(&folder.join(RUNS), shown.result.runs_csv().as_bytes())?;
+            write_file(&folder.join(SERIES), shown.result.series_csv().as_bytes())?;
+            prepare_folder(&folder.join(SCENARIOS))?;
+            for contestant in &shown.result.contestants {
+                let name = file_name(&contestant.label);
+                let scenario = race.scenario(&contestant.contestant, Purpose::Start, 0).effective();
+                write_file(&folder.join(SCENARIOS).join(format!("{name}.toml")), scenario.as_bytes())?;
+            }
+            write_file(&folder.join(REPORT), shown.page().to_html().as_bytes())
+        })?;
     }
     for file in &args.output.files {
         let bytes = match ending(file, &ENDINGS)? {

@@ -9,7 +9,7 @@ use flowstart_pages::frontier::{self, tables};
 use flowstart_report::Table;
 
 use crate::interrupt;
-use crate::output::{Done, Failure, note, prepare_folder, print, print_json, progress, write_file};
+use crate::output::{Done, Failure, note, prepare_folder, print, print_json, progress, write_around, write_file};
 use crate::pages;
 use crate::session::command_line;
 
@@ -199,18 +199,19 @@ fn journal(folder: &Path, resume: bool) -> Result<Journal, Failure> {
 /// Writes the files.
 fn write(shown: &Shown<'_>, folder: &Path) -> Done {
     let json = |value: &serde_json::Value| format!("{value:#}\n").into_bytes();
-    write_file(&folder.join(PARAMETERS), &json(&shown.parameters()))?;
-    write_file(&folder.join(RESULT), &json(&shown.to_json()))?;
-    write_file(&folder.join(CELLS), &shown.cells_csv())?;
-    write_file(&folder.join(LOST), tables::lost(shown, None).to_csv().as_bytes())?;
-    let command = page_command(&command_line());
-    if let Some(front) = frontier::fronts(shown, &command).first() {
-        write_file(&folder.join(FRONT), front.to_svg().as_bytes())?;
-    }
-    for (figure, name) in frontier::paths_figures(shown, &command).iter().zip(PATHS) {
-        write_file(&folder.join(name), figure.to_svg().as_bytes())?;
-    }
-    write_file(&folder.join(REPORT), frontier::page(shown, &command).to_html().as_bytes())
+    write_around(&folder.join(RESULT), &shown.to_json(), || {
+        write_file(&folder.join(PARAMETERS), &json(&shown.parameters()))?;
+        write_file(&folder.join(CELLS), &shown.cells_csv())?;
+        write_file(&folder.join(LOST), tables::lost(shown, None).to_csv().as_bytes())?;
+        let command = page_command(&command_line());
+        if let Some(front) = frontier::fronts(shown, &command).first() {
+            write_file(&folder.join(FRONT), front.to_svg().as_bytes())?;
+        }
+        for (figure, name) in frontier::paths_figures(shown, &command).iter().zip(PATHS) {
+            write_file(&folder.join(name), figure.to_svg().as_bytes())?;
+        }
+        write_file(&folder.join(REPORT), frontier::page(shown, &command).to_html().as_bytes())
+    })
 }
 
 /// The command without what does not change the result, so that a resumed run writes the same page.
