@@ -28,29 +28,40 @@ pub(crate) fn run(args: &RunArgs) -> Done {
     prepare_output(args)?;
     let names = names(&args.files);
     let cancel = interrupt::listen();
-    let mut documents = Vec::new();
+    let (mut documents, mut done) = (Vec::new(), 0);
     for (scenario, name) in scenarios.iter().zip(&names) {
         if cancel.is_cancelled() {
             break;
         }
         if let Some(folder) = &args.pcap {
-            capture(scenario, folder, name)?;
+            match capture(scenario, folder, name) {
+                Err(Failure::Interrupted) => break,
+                captured => captured?,
+            }
         }
         let began = std::time::Instant::now();
         let results = results(scenario, name, args, &cancel)?;
+        if results.finished == 0 && cancel.is_cancelled() {
+            // Nothing would take the place of an earlier run's tables.
+            break;
+        }
+        done += 1;
         let provenance = Provenance::new(scenario, &results);
         if let Some(folder) = &args.out {
             let folder = if names.len() > 1 { folder.join(name) } else { folder.clone() };
             write_results(&folder, &results, &provenance, &formats).map_err(Failure::usage)?;
         }
         if !args.page.pages.is_empty() {
-            pages::write(&report(scenario, name, &results, &provenance)?, &args.page)?;
+            pages::write(&report(scenario, name, &results, &provenance, &cancel)?, &args.page)?;
         }
         if args.json {
             documents.push((results, provenance));
         } else {
             print(&summary(scenario, name, &results, &provenance, began.elapsed().as_secs_f64()))?;
         }
+    }
+    if done == 0 {
+        return Err(Failure::InterruptedEarly);
     }
     if let (false, Some(folder)) = (args.json, &args.out) {
         print(&format!("results: {}\n", folder.display()))?;
@@ -87,15 +98,25 @@ pub(crate) fn one_page(args: &RunArgs) -> Done {
 const BINS: u64 = 1000;
 
 /// The report. Its pictures are of the first run, once more in finer bins unless the file says how
-/// fine.
-fn report(scenario: &Scenario, name: &str, results: &Results, provenance: &Provenance) -> Result<Page, Failure> {
+/// fine. Who was interrupted before still gets them.
+fn report(
+    scenario: &Scenario,
+    name: &str,
+    results: &Results,
+    provenance: &Provenance,
+    cancel: &Cancel,
+) -> Result<Page, Failure> {
     let mut fine = scenario.clone();
     let usual = OutputSpec::default().sample;
     if fine.output.sample == usual {
         fine.output.sample = (fine.duration / BINS).clamp(Span::from_millis(1), usual);
     }
     fine.runs = 1;
-    let drawn = run_scenario(&fine, Some(1), &Cancel::default(), |_| ()).map_err(Failure::usage)?;
+    let cancel = if cancel.is_cancelled() { Cancel::default() } else { cancel.clone() };
+    let drawn = run_scenario(&fine, Some(1), &cancel, |_| ()).map_err(Failure::usage)?;
+    if drawn.finished == 0 {
+        return Err(Failure::Interrupted);
+    }
     let mut remarks = vec![chance(provenance).to_owned()];
     if results.asked > 1 {
         remarks.push("The pictures are of the first run.".to_owned());

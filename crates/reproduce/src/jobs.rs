@@ -196,7 +196,7 @@ fn round(
         let began = Instant::now();
         let (figure, result) = match work[number] {
             Work::Simulate(job) => {
-                let done = simulate(&figures[job.figure], job, options.pictures);
+                let done = simulate(&figures[job.figure], job, options.pictures, cancel);
                 (job.figure, WorkResult::Simulated(Box::new(done)))
             }
             Work::Probe(course, place) => {
@@ -334,7 +334,7 @@ fn wants(picture: &PictureSpec, run: u64) -> bool {
     run == 0 || picture.kind.takes_all_runs()
 }
 
-fn simulate(figure: &Figure, job: Job, pictures: bool) -> Result<Done, String> {
+fn simulate(figure: &Figure, job: Job, pictures: bool, cancel: &Cancel) -> Result<Done, String> {
     let variant = &figure.variants[job.variant];
     let impossible = |error: &dyn std::fmt::Display| format!("{}, {}: {error}", figure.name, variant.name);
     let Subject::Scenario(scenario) = &variant.subject else { return Err(impossible(&"nothing to simulate")) };
@@ -351,7 +351,9 @@ fn simulate(figure: &Figure, job: Job, pictures: bool) -> Result<Done, String> {
     let recorder =
         Recording::<LinksAndWindows>::new(Asked::scenario(&compiled.simulation, &links, rtt, scenario.duration));
     let simulation = Simulation::new(&compiled.simulation, recorder).map_err(|error| impossible(&error))?;
-    let (outcome, record) = simulation.run();
+    // Nobody looks at what is not there when all of it was given up.
+    let done = simulation.run_unless(|| cancel.is_cancelled());
+    let Some((outcome, record)) = done else { return Err(impossible(&"given up")) };
     let run = ScenarioRun {
         rtt: scenario.path.as_ref().map_or(Span::ZERO, |path| path.rtt),
         simulation: &compiled.simulation,

@@ -90,7 +90,8 @@ impl Results {
 }
 
 /// Runs a scenario, its runs on `threads` threads (`None`: all cores), and fills the tables in
-/// order of the runs. `progress` is told how many runs are finished.
+/// order of the runs. `progress` is told how many runs are finished. After a cancellation those
+/// that are not over are given up.
 ///
 /// # Errors
 /// A scenario that cannot be simulated.
@@ -103,11 +104,12 @@ pub fn run_scenario(
     scenario.fits_memory()?;
     scenario.simulation(0)?;
     let runs = usize::try_from(scenario.runs).unwrap_or(usize::MAX);
-    let tables = in_parallel(runs, threads, cancel, progress, |run| one_run(scenario, run as u64))
+    let tables = in_parallel(runs, threads, cancel, progress, |run| one_run(scenario, run as u64, cancel))
         .map_err(|message| ScenarioError::file("scenario", message))?;
     let mut results = Results::empty(scenario.runs);
     for run in tables.into_iter().flatten() {
-        let (tables, packets) = run?;
+        // What was given up has no part in it.
+        let Some((tables, packets)) = run? else { continue };
         for (all, one) in results.tables.iter_mut().zip(tables) {
             all.append(one);
         }
@@ -117,21 +119,31 @@ pub fn run_scenario(
     Ok(results)
 }
 
-fn one_run(scenario: &Scenario, run: u64) -> Result<([Table; 6], u64), ScenarioError> {
+/// The tables of a run and its data packets; `None` if it was given up.
+fn one_run(scenario: &Scenario, run: u64, cancel: &Cancel) -> Result<Option<([Table; 6], u64)>, ScenarioError> {
     let compiled = scenario.simulation(run)?;
     let impossible = |error: &dyn std::fmt::Display| ScenarioError::file("scenario", error.to_string());
     let recording = Recording::<SamplesAndPackets>::new(Asked::tables(scenario.output.sample, scenario.output.packets));
-    let (outcome, recording) = if scenario.output.sample.is_zero() && !scenario.output.packets {
+    let given_up = || cancel.is_cancelled();
+    let done = if scenario.output.sample.is_zero() && !scenario.output.packets {
         let simulation = Simulation::new(&compiled.simulation, ()).map_err(|error| impossible(&error))?;
-        (simulation.run().0, recording)
+        simulation.run_unless(given_up).map(|(outcome, ())| (outcome, recording))
     } else {
-        Simulation::new(&compiled.simulation, recording).map_err(|error| impossible(&error))?.run()
+        let simulation = Simulation::new(&compiled.simulation, recording).map_err(|error| impossible(&error))?;
+        simulation.run_unless(given_up)
     };
-    let name = |flow: u32| compiled.groups[outcome.flows[flow as usize].group as usize].name.clone();
-    let samples = sample_table(run, recording.samples(), name, &compiled);
-    let packets = packet_table(run, recording.into_packets(), &compiled.links);
+    let Some((mut outcome, recording)) = done else { return Ok(None) };
+    let unread = unread(&compiled);
+    for flow in outcome.flows.iter_mut().filter(|flow| unread[flow.group as usize]) {
+        flow.delivered = Bytes::ZERO;
+    }
+    let group = |flow: u32| outcome.flows[flow as usize].group as usize;
+    let name = |flow: u32| compiled.groups[group(flow)].name.clone();
+    let reads = |flow: u32| !unread[group(flow)];
+    let samples = sample_table(run, recording.samples(), name, reads, &compiled);
+    let packets = packet_table(run, recording.into_packets(), reads, &compiled.links);
     let simulated = outcome.data_packets;
-    Ok((
+    Ok(Some((
         [
             run_table(scenario, run, &outcome),
             flow_table(run, &outcome, &compiled),
@@ -141,7 +153,20 @@ fn one_run(scenario: &Scenario, run: u64) -> Result<([Table; 6], u64), ScenarioE
             page_table(run, &outcome.sessions, &compiled),
         ],
         simulated,
-    ))
+    )))
+}
+
+/// Which groups have receivers that nobody reads from: what reaches them is not delivered.
+fn unread(compiled: &Compiled) -> Vec<bool> {
+    let mut unread = vec![false; compiled.groups.len()];
+    let SimulationConfig { flows, arrivals, sessions, .. } = &compiled.simulation;
+    let arriving = arrivals.iter().map(|arrivals| &arrivals.flow);
+    for flow in flows.iter().chain(arriving).chain(sessions.iter().map(|session| &session.flow)) {
+        if let Traffic::Tcp(tcp) = &flow.traffic {
+            unread[flow.group as usize] = !tcp.receiver.auto_read;
+        }
+    }
+    unread
 }
 
 fn run_table(scenario: &Scenario, run: u64, outcome: &Outcome) -> Table {

@@ -59,12 +59,13 @@ pub(crate) fn compare(args: &CompareArgs) -> Done {
     let command = command_line();
     let shown = Shown::new(&result, args.title.clone(), command, warnings);
     write(&shown, folder.as_deref(), args)?;
-    if let Some(folder) = args.pcap.as_ref().filter(|_| !race.real) {
-        for contestant in &result.contestants {
+    let captured = match args.pcap.as_ref().filter(|_| !race.real && result.complete) {
+        Some(folder) => result.contestants.iter().try_for_each(|contestant| {
             let scenario = result.race.scenario(&contestant.contestant, Purpose::Start, 0);
-            capture(&scenario, folder, &file_name(&contestant.label))?;
-        }
-    }
+            capture(&scenario, folder, &file_name(&contestant.label))
+        }),
+        None => Ok(()),
+    };
     if args.output.json {
         print_json(&result.to_json())?;
     } else {
@@ -75,6 +76,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Done {
         }
         print(&text)?;
     }
+    captured?;
     if result.complete { verdict } else { Err(Failure::Interrupted) }
 }
 

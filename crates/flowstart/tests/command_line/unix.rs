@@ -97,6 +97,41 @@ fn ctrl_c_before_anything_was_finished_leaves_earlier_results_as_they_are() {
     assert_eq!(result(), earlier);
 }
 
+/// The whole run was waited for, and then empty tables took the place of earlier ones.
+#[test]
+fn ctrl_c_ends_a_run_before_it_is_over_and_leaves_earlier_tables_as_they_are() {
+    let folder = empty();
+    let scenario = |name: &str, duration: &str| {
+        let text = format!(
+            "duration = \"{duration}\"\noutput = {{ sample = \"0 s\" }}\n[path]\ncapacity = \"1 Gbit/s\"\n\
+             rtt = \"20 ms\"\n[[flow]]\n"
+        );
+        std::fs::write(folder.path().join(name), text).expect("written");
+    };
+    scenario("short.toml", "1 s");
+    // Minutes of a core.
+    scenario("long.toml", "20000 s");
+    output(folder.path(), &["run", "short.toml", "--out", "tables"]);
+    let table = || std::fs::read(folder.path().join("tables/flows.csv")).expect("a table");
+    let earlier = table();
+    for more in [&["--out", "tables"][..], &["--pcap", "captures"]] {
+        let arguments = [&["run", "long.toml"], more].concat();
+        let mut child = program();
+        child.current_dir(folder.path()).args(arguments).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = child.spawn().expect("started");
+        std::thread::sleep(Duration::from_millis(500));
+        let asked = Instant::now();
+        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill").success());
+        let mut complaint = String::new();
+        child.stderr.take().expect("piped").read_to_string(&mut complaint).expect("UTF-8");
+        assert_eq!(child.wait().expect("ended").code(), Some(130), "{complaint}");
+        assert!(asked.elapsed() < Duration::from_secs(20), "{:?}", asked.elapsed());
+        assert_eq!(complaint.lines().last(), Some("interrupted before anything was finished"), "{complaint}");
+    }
+    assert_eq!(table(), earlier);
+    assert!(!folder.path().join("captures").exists(), "no half of a capture, and no folder for it");
+}
+
 #[test]
 fn a_closed_pipe_ends_the_program_quietly() {
     let folder = empty();

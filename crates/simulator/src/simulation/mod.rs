@@ -197,6 +197,33 @@ impl<O: Observer> Simulation<O> {
         self.finish()
     }
 
+    /// The same, unless it is given up, which is asked for now and then: several times a second,
+    /// and at the latest after a thousandth of the time that is simulated.
+    #[must_use]
+    pub fn run_unless(mut self, given_up: impl Fn() -> bool) -> Option<(Outcome, O)> {
+        /// Events between two questions: about a hundredth of a second.
+        const USUAL: std::ops::Range<u64> = 30_000..120_000;
+        const FIRST: Span = Span::from_millis(1);
+        const PARTS: u64 = 1000;
+        let (Stop::At(end) | Stop::WhenComplete(end)) = self.stop;
+        let most = (end.since(self.now) / PARTS).max(FIRST);
+        let (mut slice, mut until, mut events) = (FIRST, self.now + FIRST, self.events);
+        while !self.run_until(until) {
+            if given_up() {
+                return None;
+            }
+            let happened = self.events - events;
+            events = self.events;
+            if happened < USUAL.start {
+                slice = (slice * 2).min(most);
+            } else if happened > USUAL.end {
+                slice = (slice / 2).max(Span::from_nanos(1));
+            }
+            until += slice;
+        }
+        Some(self.finish())
+    }
+
     /// Runs until `time`, or to the end if that comes first. Returns true if the simulation is
     /// over.
     pub fn run_until(&mut self, time: Time) -> bool {
