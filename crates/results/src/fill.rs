@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use flowstart_congestion::ExitReason;
 use flowstart_measure::{Asked, Recording, SamplesAndPackets};
-use flowstart_simulator::{Outcome, SessionOutcome, Simulation};
+use flowstart_simulator::{Outcome, SessionOutcome, Simulation, SimulationConfig, Traffic};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::column::Value;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use flowstart_measure::{Fate, PacketRecord, Packets};
 use flowstart_network::DropReason;
+use flowstart_simulator::FlowId;
 use flowstart_units::{Span, Time};
 
 use super::column::Value;
@@ -16,10 +17,25 @@ fn micros(span: Span) -> f64 {
     span.as_nanos() as f64 / 1e3
 }
 
-/// What became of the data packets of run number `run`, given the names of links.
-pub(crate) fn packet_table(run: u64, packets: Option<Packets>, links: &[String]) -> Table {
+/// What became of the data packets of run number `run`, given whether somebody reads what reaches a
+/// flow, and the names of links.
+pub(crate) fn packet_table(
+    run: u64,
+    packets: Option<Packets>,
+    reads: impl Fn(FlowId) -> bool,
+    links: &[String],
+) -> Table {
     match packets.map(Packets::into_rows) {
-        Some(rows) => Table::made(&PACKETS, Arc::new(OfRun { run, rows, links: links.to_vec() })),
+        Some(mut rows) => {
+            for row in &mut rows {
+                if let Fate::Received { read, .. } = &mut row.fate
+                    && !reads(row.flow)
+                {
+                    *read = None;
+                }
+            }
+            Table::made(&PACKETS, Arc::new(OfRun { run, rows, links: links.to_vec() }))
+        }
         None => Table::new(&PACKETS),
     }
 }

@@ -14,11 +14,13 @@ fn micros(span: Span) -> f64 {
     span.as_nanos() as f64 / 1e3
 }
 
-/// What happened in bins in run number `run`, given the names of flows and what was simulated.
+/// What happened in bins in run number `run`, given the names of flows, whether somebody
+/// reads what reaches them, and what was simulated.
 pub(crate) fn sample_table(
     run: u64,
     samples: Option<&Samples>,
     flow_name: impl Fn(FlowId) -> String,
+    reads: impl Fn(FlowId) -> bool,
     compiled: &Compiled,
 ) -> Table {
     let mut table = Table::new(&SAMPLES);
@@ -29,10 +31,10 @@ pub(crate) fn sample_table(
         let state = seen.state;
         table.push([
             run.into(),
-            (bin as f64 * seconds).into(),
+            begins(bin),
             Value::Text(format!("{} #{flow}", flow_name(flow)).into()),
             rate(seen.sent),
-            rate(seen.delivered),
+            rate(if reads(flow) { seen.delivered } else { 0 }),
             state.map(|state| state.cwnd).into(),
             state.map(|state| state.ssthresh).filter(|ssthresh| *ssthresh < INFINITE_SSTHRESH).into(),
             state.map(|state| state.in_flight).into(),

@@ -97,6 +97,12 @@ pub trait Observer {
     #[inline]
     fn received(&mut self, _now: Time, _packet: &Packet) {}
 
+    /// The packet that was just [received](Self::received) came on one of two connections that
+    /// carry one stream: its bytes end there in the stream of `flow`, whose
+    /// [`delivered`](Self::delivered) says when they are read.
+    #[inline]
+    fn placed(&mut self, _packet: &Packet, _flow: FlowId, _end: u64) {}
+
     /// The application at the receiver has read `total` bytes of the stream so far. Called when
     /// that grows.
     #[inline]
@@ -159,6 +165,12 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn received(&mut self, now: Time, packet: &Packet) {
         self.0.received(now, packet);
         self.1.received(now, packet);
+    }
+
+    #[inline]
+    fn placed(&mut self, packet: &Packet, flow: FlowId, end: u64) {
+        self.0.placed(packet, flow, end);
+        self.1.placed(packet, flow, end);
     }
 
     #[inline]

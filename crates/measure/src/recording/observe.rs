@@ -288,6 +288,14 @@ impl<P: Parts> Observer for Recording<P> {
         }
     }
 
+    fn placed(&mut self, packet: &Packet, flow: FlowId, end: u64) {
+        if P::TABLES
+            && let Some(packets) = &mut self.packets
+        {
+            packets.placed(packet, flow, end);
+        }
+    }
+
     fn delivered(&mut self, now: Time, flow: FlowId, total: u64) {
         if P::TABLES {
             if let Some(samples) = &mut self.samples {

@@ -63,6 +63,9 @@ struct Stream {
     /// and their row, in ascending order.
     waiting: VecDeque<(u64, usize)>,
     delivered: u64,
+    /// One of two connections: what its packets carry is numbered otherwise than what is written
+    /// and read.
+    paired: bool,
     /// Sent packets from number `first_under_way` on; `None` for those received or dropped.
     under_way: VecDeque<Option<Packet>>,
     first_under_way: u64,
@@ -100,6 +103,13 @@ impl Stream {
         self.waiting.insert(place, (end, row));
     }
 
+    /// When the byte before `end` was written: writes end in ascending order, and the one that
+    /// holds it is the first that reaches it.
+    fn wrote(&self, end: u64) -> Option<Time> {
+        let place = self.writes.partition_point(|(total, _)| *total < end);
+        self.writes.get(place).map(|(_, at)| *at)
+    }
+
     /// What is known of a packet; `None` for what is neither data nor datagram.
     fn describe(&self, packet: &Packet, fate: Fate) -> Option<PacketRecord> {
         let mut row = PacketRecord {
@@ -120,11 +130,8 @@ impl Stream {
                 row.seq = Some(segment.seq);
                 row.retransmission = segment.retransmission;
                 row.sent = segment.sent_at;
-                // Writes end in ascending order; the one that holds the last byte is the first that
-                // reaches it.
                 let end = segment.seq + u64::from(segment.payload);
-                let place = self.writes.partition_point(|(total, _)| *total < end);
-                row.written = self.writes.get(place).map(|(_, at)| *at);
+                row.written = self.wrote(end).filter(|_| !self.paired);
             }
         }
         Some(row)
@@ -203,6 +210,23 @@ impl Packets {
             }
         }
         self.rows.push(row);
+    }
+
+    /// The packet that was just received is of a connection of two: in the stream that both carry
+    /// its bytes end there.
+    pub(super) fn placed(&mut self, packet: &Packet, flow: FlowId, end: u64) {
+        let Some(row) = self.rows.len().checked_sub(1) else { return };
+        let own = self.stream(packet.flow);
+        own.paired = true;
+        if let Some(place) = own.waiting.iter().rposition(|(_, waiting)| *waiting == row) {
+            own.waiting.remove(place);
+        }
+        let whole = self.stream(flow);
+        let written = whole.wrote(end).filter(|_| end > whole.delivered);
+        if end > whole.delivered {
+            whole.wait(end, row);
+        }
+        self.rows[row].written = written;
     }
 
     pub(super) fn delivered(&mut self, now: Time, flow: FlowId, total: u64) {

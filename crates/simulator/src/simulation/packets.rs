@@ -28,7 +28,10 @@ impl<O: Observer> Simulation<O> {
             (Body::Segment(segment), Endpoints::Tcp(tcp)) => {
                 tcp.receiver.on_segment(now, segment, packet.ecn);
                 if let Some((pair, connection)) = flow.pair {
-                    self.pairs[pair as usize].arrived(connection, segment);
+                    let pair = &mut self.pairs[pair as usize];
+                    if let Some(end) = pair.arrived(connection, segment) {
+                        self.observer.placed(packet, pair.id(), end);
+                    }
                 }
                 self.answer(slot);
             }

@@ -51,12 +51,21 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    /// A segment of a connection reached the receiver.
-    pub(crate) fn arrived(&mut self, connection: u8, segment: &Segment) {
+    /// A segment of a connection reached the receiver. Returns where its bytes end in the stream,
+    /// if it has any.
+    pub(crate) fn arrived(&mut self, connection: u8, segment: &Segment) -> Option<u64> {
         let Self { striping, joining, .. } = self;
+        let mut end = None;
         for range in striping.offsets(connection.into(), segment.seq, u64::from(segment.payload)) {
+            end = end.max(Some(range.end));
             joining.arrived(range);
         }
+        end
+    }
+
+    /// The flow that both connections belong to.
+    pub(crate) fn id(&self) -> FlowId {
+        self.id
     }
 }
 
