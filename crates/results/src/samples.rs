@@ -26,6 +26,8 @@ pub(crate) fn sample_table(
     let mut table = Table::new(&SAMPLES);
     let Some(samples) = samples else { return table };
     let seconds = samples.bin().as_secs_f64();
+    // From whole nanoseconds, as all times: the product of two numbers would be beside it.
+    let begins = |bin: u64| Value::from((samples.bin() * bin).as_secs_f64());
     let rate = |bytes: u64| Value::from(bytes as f64 * 8.0 / seconds);
     for (bin, flow, seen) in samples.flows() {
         let state = seen.state;
@@ -47,7 +49,7 @@ pub(crate) fn sample_table(
         let mean = seen.sum.as_nanos() as f64 / 1e3 / seen.packets as f64;
         let mut row = vec![Value::Missing; 10];
         row[0] = run.into();
-        row[1] = (bin as f64 * seconds).into();
+        row[1] = begins(bin);
         row[2] = compiled.links.get(link).map(String::as_str).into();
         let overhead = compiled.simulation.links.get(link).map_or(0, |link| u64::from(link.overhead));
         row.extend([
