@@ -323,10 +323,20 @@ impl Scenario {
     }
 
     /// How far starts are moved if nothing else is said: the base RTT, after which phases repeat.
+    /// With
+    /// `[[link]]` tables it is the longest of the flows'; 10 ms if none has one.
     #[must_use]
     pub fn usual_phases(&self) -> Span {
-        let links = || self.link.iter().map(|link| link.rtt.unwrap_or(link.delay * 2)).max();
-        self.path.as_ref().map(|path| path.rtt).or_else(links).unwrap_or(Span::from_millis(10))
+        let on_links = || {
+            let simulation = self.simulation(0).ok()?.simulation;
+            let rtts = simulation.flows.iter().filter_map(|flow| {
+                let links = flow.forward.iter().chain(&flow.reverse).map(|link| simulation.links[*link].delay);
+                let beside = flow.access.delay + flow.tail_delay + flow.return_delay;
+                matches!(flow.traffic, flowstart_simulator::Traffic::Tcp(_)).then(|| links.sum::<Span>() + beside)
+            });
+            rtts.max().filter(|rtt| !rtt.is_zero())
+        };
+        self.path.as_ref().map(|path| path.rtt).or_else(on_links).unwrap_or(Span::from_millis(10))
     }
 
     fn check(&self) -> Result<(), error::Problem> {

@@ -421,3 +421,19 @@ fn a_control_with_a_start_of_its_own_has_it_however_it_is_named() {
     assert_ne!(name("algorithm = \"hystart+bbr\""), alone);
     assert_eq!(name("avoidance = { name = \"reno\" }"), name("algorithm = \"hystart+reno\""));
 }
+
+/// It was twice the longest delay of a link, however many a flow crosses.
+#[test]
+fn starts_are_moved_by_the_round_trip_of_flows_on_links() {
+    let links = "[[link]]\nname = \"a\"\ncapacity = \"10 Mbit/s\"\ndelay = \"5 ms\"\n\
+                 [[link]]\nname = \"b\"\ncapacity = \"10 Mbit/s\"\ndelay = \"10 ms\"\n\
+                 [[link]]\nname = \"back\"\ncapacity = \"10 Mbit/s\"\ndelay = \"7 ms\"\n";
+    let flow = "[[flow]]\nforward = [\"a\", \"b\"]\nreverse = [\"back\"]\n";
+    let phases =
+        |flows: &str| Scenario::parse("test", &format!("{links}{flows}")).unwrap().usual_phases().as_secs_f64() * 1e3;
+    assert_eq!(phases(flow), 22.0);
+    assert_eq!(phases(&format!("{flow}{flow}rtt = \"60 ms\"\n")), 60.0);
+    assert_eq!(phases("[[udp]]\nrate = \"1 Mbit/s\"\nforward = [\"a\"]\n"), 10.0, "nobody has a round trip");
+    let path = "[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"30 ms\"\n[[flow]]\n";
+    assert_eq!(Scenario::parse("test", path).unwrap().usual_phases(), Span::from_millis(30));
+}
