@@ -350,8 +350,9 @@ impl Scenario {
             return Err(error::Problem::at("runs", format!("runs must be between 1 and {MOST_RUNS}")));
         }
         self.check_memory()?;
-        self.compile(0)?;
-        self.check_heeded()
+        let compiled = self.compile(0)?;
+        self.check_heeded()?;
+        self.check_flight(&compiled.simulation)
     }
 }
 

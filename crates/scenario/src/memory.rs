@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use flowstart_units::{Rate, Span};
+use flowstart_simulator::{FlowConfig, SimulationConfig, Traffic, Workload};
+use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::compile::MOST_FLOWS;
 use super::error::Problem;
@@ -17,6 +18,15 @@ const PER_ROW: u64 = 1_200;
 const PER_REPLY: u64 = 32;
 /// A row of the table of packets, while it is collected and as a table; measured with two million.
 const PER_PACKET: u64 = 330;
+/// A packet of what links hold, be it on its way or in a queue, with what its sender remembers of
+/// it and of as many more that a start sends too many; measured with 17 million (100 Gbit/s and 1
+/// s).
+const PER_PACKET_UNDER_WAY: u64 = 220;
+/// A row of the table of samples, with its text; measured with 400 000.
+const PER_SAMPLE: u64 = 400;
+/// Bins of samples in which a packet is seen: when it is sent, when it arrives, and when its ACK
+/// does.
+const SEEN: u64 = 3;
 /// Mean pause between two pages (Pareto from 2 s with shape 1.4).
 const PAUSE: Span = Span::from_secs(7);
 /// Files of a page, on average.
@@ -43,12 +53,36 @@ impl Scenario {
     /// # Errors
     /// What takes the most, how much it is, what is free, and what to change.
     pub fn fits_memory(&self) -> Result<(), ScenarioError> {
-        self.check_memory().map_err(|problem| problem.locate("scenario", ""))
+        let fits = || {
+            self.check_memory()?;
+            self.check_flight(&self.compile(0)?.simulation)
+        };
+        fits().map_err(|problem: Problem| problem.locate("scenario", ""))
     }
 
     pub(super) fn check_memory(&self) -> Result<(), Problem> {
-        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
-        self.check_memory_of(free, cores)
+        self.check_memory_of(free, cores())
+    }
+
+    /// The same of packets that are on their way at once, of which only the simulation knows.
+    pub(super) fn check_flight(&self, simulation: &SimulationConfig) -> Result<(), Problem> {
+        self.check_flight_of(simulation, free, cores())
+    }
+
+    fn check_flight_of(
+        &self,
+        simulation: &SimulationConfig,
+        free: impl FnOnce() -> u64,
+        cores: u64,
+    ) -> Result<(), Problem> {
+        let at_once = self.runs.min(cores).max(1);
+        let need = Need {
+            bytes: times(self.under_way(simulation), times(PER_PACKET_UNDER_WAY, at_once)),
+            key: if self.path.is_some() { "path.capacity" } else { "link" },
+            advice: "packets on their way take most of it: less capacity, a shorter round trip, a smaller buffer or a \
+                     shorter duration would do",
+        };
+        fits([need], free)
     }
 
     fn check_memory_of(&self, free: impl FnOnce() -> u64, cores: u64) -> Result<(), Problem> {
@@ -75,26 +109,78 @@ impl Scenario {
                 advice: "a shorter duration, fewer runs or no table of packets would do",
             },
             Need {
+                bytes: times(self.samples(), times(PER_SAMPLE, self.runs)),
+                key: "output.sample",
+                advice: "wider bins, a shorter duration or fewer runs would do",
+            },
+            Need {
                 bytes: times(replies, times(PER_REPLY, at_once)),
                 key: "web",
                 advice: "fewer users or a shorter duration would do",
             },
         ];
-        let all = needs.iter().fold(0, |sum: u64, need| sum.saturating_add(need.bytes));
-        if all <= NOT_WORTH_ASKING {
-            return Ok(());
+        fits(needs, free)
+    }
+
+    /// Rows of the table of samples of one run, at most: bins in which something happened to a flow
+    /// or at a link. Arrivals and users are not counted.
+    fn samples(&self) -> u64 {
+        let Some(bins) = self.duration.as_nanos().checked_div(self.output.sample.as_nanos()) else { return 0 };
+        let flows = self.flow.iter().map(flows).fold(0, u64::saturating_add);
+        let series = flows.saturating_add((self.udp.len() + self.link.len() + self.path.iter().len()) as u64);
+        times(bins.saturating_add(1), series).min(times(self.packets(), SEEN))
+    }
+
+    /// Packets that links may hold at once, on their way or in their queues: no more than flows may
+    /// have sent until then. Links without limits leave it to windows.
+    fn under_way(&self, simulation: &SimulationConfig) -> u64 {
+        let packet = simulation.flows.iter().map(packet_bytes).min().unwrap_or(1500).max(1);
+        // By link: what is on its way for the longest of the round trips over it.
+        let mut most = vec![0_u64; simulation.links.len()];
+        let mut sent = 0_u64;
+        for flow in &simulation.flows {
+            let links = flow.forward.iter().chain(&flow.reverse).map(|link| simulation.links[*link].delay);
+            let rtt = links.sum::<Span>() + flow.access.delay + flow.tail_delay + flow.return_delay;
+            let rates = flow.forward.iter().map(|link| simulation.links[*link].rate.peak());
+            let rate = rates.min().unwrap_or(Rate::UNLIMITED).min(flow.access.rate);
+            let lasting = (Time::ZERO + self.duration).since(flow.start);
+            let carried = |rate: Rate, time: Span| if rate.is_unlimited() { 0 } else { rate.bytes_in(time).get() };
+            let (holds, sends) = match &flow.traffic {
+                // What arrives at a link that is slower is dropped there.
+                Traffic::Udp(udp) => {
+                    let before = carried(udp.rate.min(flow.access.rate), flow.access.delay.min(udp.lasting));
+                    (
+                        carried(rate.min(udp.rate), rtt).saturating_add(before),
+                        carried(udp.rate, lasting.min(udp.lasting)),
+                    )
+                }
+                Traffic::Tcp(tcp) => {
+                    let writes = match &tcp.workload {
+                        Workload::Greedy | Workload::Replies(_) => u64::MAX,
+                        Workload::Sized(size) => size.get(),
+                        Workload::Paced { rate, lasting: until, .. } => carried(*rate, lasting.min(*until)),
+                        Workload::Script(writes) => {
+                            writes.iter().map(|(_, bytes)| bytes.get()).fold(0, u64::saturating_add)
+                        }
+                    };
+                    let limits = [tcp.sender.send_buffer, tcp.receiver.receive_buffer];
+                    let window = limits.into_iter().flatten().map(Bytes::get).min().unwrap_or(u64::MAX);
+                    // A window grows by what was acknowledged.
+                    let grown =
+                        carried(rate, lasting).saturating_add(times(tcp.controller.initial_window.into(), packet));
+                    (carried(rate, rtt).min(window), writes.min(window).min(grown))
+                }
+            };
+            sent = sent.saturating_add(sends);
+            for link in &flow.forward {
+                most[*link] = most[*link].max(holds);
+            }
         }
-        let free = free();
-        // The rest is for what is not counted here: packets on their way, samples.
-        let limit = free / 4 * 3;
-        let largest = needs.into_iter().max_by_key(|need| need.bytes);
-        match largest {
-            Some(Need { key, advice, .. }) if all > limit => Err(Problem::at(
-                key,
-                format!("needs about {} of memory, and this machine has {} free; {advice}", size(all), size(free)),
-            )),
-            _ => Ok(()),
-        }
+        let holds = simulation.links.iter().zip(most).map(|(link, on_the_way)| {
+            let waiting = link.queue.most_bytes(packet);
+            if on_the_way == 0 { 0 } else { on_the_way.saturating_add(waiting) }
+        });
+        holds.fold(0, u64::saturating_add).min(sent) / packet
     }
 
     /// Arrivals to be expected.
@@ -175,6 +261,36 @@ impl Scenario {
     }
 }
 
+/// Refuses what is not free; the largest of the needs is named.
+fn fits<const N: usize>(needs: [Need; N], free: impl FnOnce() -> u64) -> Result<(), Problem> {
+    let all = needs.iter().fold(0, |sum: u64, need| sum.saturating_add(need.bytes));
+    if all <= NOT_WORTH_ASKING {
+        return Ok(());
+    }
+    let free = free();
+    // The rest is for what is not counted here.
+    let limit = free / 4 * 3;
+    match needs.into_iter().max_by_key(|need| need.bytes) {
+        Some(Need { key, advice, .. }) if all > limit => Err(Problem::at(
+            key,
+            format!("needs about {} of memory, and this machine has {} free; {advice}", size(all), size(free)),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn cores() -> u64 {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64)
+}
+
+/// Bytes of a full packet of such a flow.
+fn packet_bytes(flow: &FlowConfig) -> u64 {
+    match &flow.traffic {
+        Traffic::Tcp(tcp) => u64::from(tcp.sender.mss) + u64::from(tcp.sender.header_bytes),
+        Traffic::Udp(udp) => udp.packet.into(),
+    }
+}
+
 /// Connections of this kind.
 fn flows(spec: &FlowSpec) -> u64 {
     let pair = spec.flow_start.as_ref().is_some_and(|start| start.connections() > 1);
@@ -252,7 +368,7 @@ mod tests {
     #[test]
     fn a_million_flows_are_refused_with_what_they_need_and_what_there_is() {
         let complaint = complaint("flow = [{ count = 1000000, size = \"1 B\" }]").unwrap();
-        assert!(complaint.contains("needs about 6700 MB of memory, and this machine has 4000 MB free"), "{complaint}");
+        assert!(complaint.contains("needs about 7900 MB of memory, and this machine has 4000 MB free"), "{complaint}");
         assert!(complaint.contains("fewer flows (count)"), "{complaint}");
     }
 
@@ -265,7 +381,7 @@ mod tests {
 
     #[test]
     fn a_table_of_more_packets_than_fit_is_refused_and_of_fewer_is_not() {
-        let output = "output = { packets = true }";
+        let output = "output = { packets = true, sample = \"0 s\" }";
         // 10 Mbit/s for an hour are 3.1 million packets, and for a day 75 million.
         let greedy = |hours: u64, more: &str| complaint(&format!("duration = \"{} s\"\n{more}", hours * 3600));
         assert_eq!(greedy(1, &format!("{output}\nflow = [{{}}, {{}}]")), None);
@@ -317,6 +433,46 @@ mod tests {
         // Reading it must not draw them either.
         let whole = format!("duration = \"9000000000 s\"\n{users}\n[path]\ncapacity = \"1 Mbit/s\"\nrtt = \"10 ms\"\n");
         assert!(Scenario::parse("test.toml", &whole).is_err());
+    }
+
+    /// The system ended them.
+    #[test]
+    fn packets_on_their_way_that_do_not_fit_are_refused_before_the_run() {
+        let complaint = |path: &str, flows: &str| {
+            let text = format!("duration = \"10 s\"\n[path]\nrtt = \"20 ms\"\n{path}\n{flows}\n");
+            let scenario: Scenario = toml::from_str(&text).unwrap();
+            let simulation = scenario.compile(0).unwrap().simulation;
+            let problem = scenario.check_flight_of(&simulation, || 4_000_000_000, 2).err()?;
+            Some(problem.locate("test.toml", &text).to_string())
+        };
+        let greedy = "[[flow]]";
+        let refused = complaint("capacity = \"1000000 Gbit/s\"", greedy).unwrap();
+        assert!(refused.starts_with("test.toml:4:") && refused.contains("path.capacity: needs about "), "{refused}");
+        assert!(refused.contains("this machine has 4000 MB free; packets on their way take most of it"), "{refused}");
+        assert_eq!(complaint("capacity = \"100 Gbit/s\"", greedy), None);
+        // Not more than flows send.
+        assert_eq!(complaint("capacity = \"1000000 Gbit/s\"", "[[flow]]\nsize = \"1 GB\""), None);
+        assert_eq!(complaint("capacity = \"1000000 Gbit/s\"", "[[flow]]\nreceiver.receive_buffer = \"1 GB\""), None);
+        assert!(complaint("capacity = \"1000000 Gbit/s\"", "[[flow]]\nsize = \"100 GB\"").is_some());
+        // A buffer that fills, and one that cannot in this time.
+        assert!(complaint("capacity = \"100 Gbit/s\"\nbuffer = \"1 s\"", "[[flow]]\ncount = 2").is_none());
+        assert!(complaint("capacity = \"100 Gbit/s\"\nbuffer = \"9 s\"", greedy).is_some());
+        assert_eq!(complaint("capacity = \"10 Mbit/s\"\nbuffer = \"1000000000 packets\"", greedy), None);
+        // Datagrams before a link that is slower.
+        assert!(complaint("capacity = \"10 Mbit/s\"\ndelay = \"0 s\"", "[[udp]]\nrate = \"1000000 Gbit/s\"").is_some());
+    }
+
+    #[test]
+    fn more_samples_than_fit_are_refused() {
+        let path =
+            |more: &str| format!("duration = \"3600 s\"\noutput = {{ sample = \"{more}\" }}\nflow = [{{}}, {{}}]");
+        // Three million packets in an hour at 10 Mbit/s.
+        assert_eq!(complaint(&path("10 ms")), None);
+        assert!(complaint(&path("1 ms")).is_some());
+        assert_eq!(complaint(&path("1 ms").replace("[{}, {}]", "[{ count = 9, size = \"1 MB\" }]")), None);
+        let refused = complaint(&path("1 us")).unwrap();
+        assert!(refused.contains("output.sample") && refused.contains("wider bins"), "{refused}");
+        assert_eq!(complaint(&path("0 s")), None);
     }
 
     #[test]

@@ -102,6 +102,19 @@ impl QueueConfig {
         matches!(self.limit(), Limit::Either(limit) if *limit == DropTailConfig::default())
     }
 
+    /// How many bytes it holds, of packets of this size; [`u64::MAX`] without a limit.
+    #[must_use]
+    pub fn most_bytes(mut self, packet: u64) -> u64 {
+        match self.limit() {
+            Limit::Packets(packets) => packets.saturating_mul(packet),
+            Limit::Bytes(bytes) => *bytes,
+            Limit::Either(limit) => {
+                let packets = limit.packets.map(|packets| packets.saturating_mul(packet));
+                packets.into_iter().chain(limit.bytes).min().unwrap_or(u64::MAX)
+            }
+        }
+    }
+
     /// A FIFO of at most `packets` packets.
     #[must_use]
     pub const fn drop_tail(packets: u64) -> Self {
