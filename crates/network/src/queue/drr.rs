@@ -19,7 +19,8 @@ pub struct DrrConfig {
     /// Most packets stored of one flow; default 1000, the transmit queue length of a Linux device
     /// (the class's pfifo).
     pub flow_limit: u64,
-    /// Most stored of all flows; default none, as in Linux. When it is exceeded the longest flow in
+    /// Most stored of all flows; default none, as in Linux, where nobody gives the link a buffer
+    /// (on the `[path]` of a scenario, `buffer`: 1 BDP). When it is exceeded the longest flow in
     /// bytes loses its oldest packet (as in Linux's fq_codel; the paper steals buffers from the
     /// longest, too). A packet that alone is larger is dropped on arrival.
     pub limit: DropTailConfig,
