@@ -243,6 +243,9 @@ fn prepared(file: &Path, args: &RunArgs) -> Result<Scenario, Failure> {
         // One flow has no phases.
         scenario.simulation(0).map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))?;
     }
+    for sentence in scenario.without_influence() {
+        note(&format!("{}: {sentence}", file.display()));
+    }
     if let Ok(Compiled { simulation, .. }) = scenario.simulation(0) {
         let arriving = simulation.arrivals.iter().map(|arrivals| &arrivals.flow);
         let users = simulation.sessions.iter().map(|session| &session.flow);

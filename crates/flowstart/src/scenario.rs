@@ -18,6 +18,9 @@ pub(crate) fn scenario(command: &ScenarioCommand) -> Done {
                 match Scenario::load(file) {
                     Ok(scenario) => {
                         print(&format!("{}: ok, scenario {}\n", file.display(), scenario.hash()))?;
+                        for sentence in scenario.without_influence() {
+                            note(&format!("{}: {sentence}", file.display()));
+                        }
                         if has_bare_cubic(&scenario) {
                             note(&format!(
                                 "{}: algorithm = \"cubic\" is slow_start+cubic; \"cubic\" of `compare -C` is \

@@ -6,7 +6,7 @@ mod traffic;
 use flowstart_network::LinkConfig;
 use flowstart_random::{Purpose, below};
 use flowstart_simulator::{
-    Access, ArrivalConfig, FlowConfig, Place, SessionConfig, SimulationConfig, Stop, Traffic, Workload,
+    Access, ArrivalConfig, ConfigError, FlowConfig, Place, SessionConfig, SimulationConfig, Stop, Traffic, Workload,
 };
 use flowstart_units::{Rate, Span, Time};
 
@@ -97,8 +97,35 @@ impl Scenario {
             seed: self.seed,
             run,
         };
-        simulation.validate().map_err(|error| Problem::at(error.place, error.message))?;
+        let refused = |error: ConfigError| Problem::at(self.key_of(&simulation, &error.place), error.message);
+        simulation.validate().map_err(refused)?;
         Ok(Compiled { simulation, groups: compiler.groups, links: compiler.names })
+    }
+
+    /// The key of the file that says what stands at a place of the simulation made of it.
+    fn key_of(&self, simulation: &SimulationConfig, place: &str) -> String {
+        if place.ends_with(".access.rate") {
+            return "path.access".to_owned();
+        }
+        let flow = place.strip_prefix("flows[").and_then(|rest| rest.split_once("]."));
+        let Some((number, rest)) = flow else { return place.to_owned() };
+        let Some(flow) = number.parse().ok().and_then(|number: usize| simulation.flows.get(number)) else {
+            return place.to_owned();
+        };
+        // Groups are the tables of the file, in order: those with flows, then those with datagrams.
+        let group = flow.group as usize;
+        let key = match (&flow.traffic, rest) {
+            (Traffic::Tcp(tcp), "workload") => match tcp.workload {
+                Workload::Paced { .. } => "paced",
+                Workload::Script(_) => "writes",
+                _ => "size",
+            },
+            _ => rest.strip_prefix("udp.").or(rest.strip_prefix("place.")).unwrap_or(rest),
+        };
+        match group.checked_sub(self.flow.len()) {
+            None => format!("flow[{group}].{key}"),
+            Some(number) => format!("udp[{number}].{key}"),
+        }
     }
 
     /// The simulation of run number `run`, for a scenario that was read without errors.

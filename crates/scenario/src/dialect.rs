@@ -60,8 +60,11 @@ queue = { kind = "red", gentle = true, wait = true }
 "#;
 
 impl Dialect {
-    /// The timeout of a SYN that [`NS3`] sets.
-    pub(super) const NS3_SYN_TIMEOUT: Span = Span::from_secs(3);
+    /// The timeout of a SYN that it sets.
+    pub(super) fn syn_timeout(self) -> Option<Span> {
+        let sender = table(if self == Self::Ns3 { NS3 } else { LINUX }).remove("sender")?;
+        sender.get_ref().as_table()?.get("syn_timeout")?.get_ref().as_str()?.parse().ok()
+    }
 
     /// What is laid under a flow that has this start and avoidance.
     fn flow(self, start: &str, avoidance: &str) -> impl Iterator<Item = DeTable<'static>> {
@@ -265,6 +268,12 @@ mod tests {
         assert_eq!((start.paced, start.round_ends_late), (Some(false), true));
         let named = scenario("dialect = \"ns3\"", "flow_start = \"hystart\"\navoidance = \"cubic\"", "");
         assert!(matches!(&named.flow[0].flow_start, Some(StartConfig::Hystart(start)) if start.round_ends_late));
+    }
+
+    #[test]
+    fn the_timeout_of_a_syn_stands_in_the_text() {
+        assert_eq!(Dialect::Ns3.syn_timeout(), Some(Span::from_secs(3)));
+        assert_eq!(Dialect::Linux.syn_timeout(), Some(Span::from_secs(1)));
     }
 
     #[test]

@@ -5,7 +5,8 @@
 //! effective parameters have them all.
 
 use flowstart_congestion::{Pacing, StartConfig};
-use flowstart_transport::{EcnMode, ReceiverConfig, SenderConfig};
+use flowstart_network::LossConfig;
+use flowstart_transport::{EcnMode, LossDetection, ReceiverConfig, SenderConfig};
 use flowstart_units::Span;
 
 use crate::compile::algorithms;
@@ -26,6 +27,30 @@ impl Scenario {
             heeded(&web.flow, self.dialect).map_err(within(format!("web[{index}].flow")))?;
         }
         Ok(())
+    }
+
+    /// What this scenario says without any influence on what `flowstart run` shows of it, though
+    /// another flow over the same path may heed it: a sentence each, for people.
+    #[must_use]
+    pub fn without_influence(&self) -> Vec<String> {
+        let mut sentences = Vec::new();
+        let starts = self.flow.iter().enumerate().map(|(index, flow)| (format!("flow[{index}].start"), flow.start));
+        let datagrams = self.udp.iter().enumerate().map(|(index, udp)| (format!("udp[{index}].start"), udp.start));
+        for (key, start) in starts.chain(datagrams).filter(|(_, start)| *start >= self.duration) {
+            let end = self.duration;
+            sentences.push(format!("{key}: nobody starts at {start}, since the run is over after {end}"));
+        }
+        let flows = self.flow.iter().chain(self.arrivals.iter().map(|arrivals| &arrivals.flow));
+        let mut flows = flows.chain(self.web.iter().map(|web| &web.flow));
+        let answered = flows.any(|flow| marks(flow).is_ok_and(|mode| mode != EcnMode::Off));
+        if !answered && !self.udp.iter().any(|udp| udp.ecn) {
+            let path = self.path.iter().map(|path| ("path.mark".to_owned(), path.mark));
+            let links = self.link.iter().enumerate().map(|(index, link)| (format!("link[{index}].mark"), link.mark));
+            for (key, _) in path.chain(links).filter(|(_, mark)| mark.0 != LossConfig::None) {
+                sentences.push(format!("{key}: nothing is marked, since no flow has ECN"));
+            }
+        }
+        sentences
     }
 
     /// A flow list says when which flow of what size starts, and the flow that names it does not.
@@ -62,15 +87,38 @@ fn heeded(flow: &FlowSpec, dialect: Option<Dialect>) -> Result<(), Problem> {
     }
     let plain = SenderConfig::default();
     // What a dialect sets was not written.
-    let of_ns3 = flow.dialect.or(dialect) == Some(Dialect::Ns3) && flow.sender.syn_timeout == Dialect::NS3_SYN_TIMEOUT;
+    let of_dialect = || flow.dialect.or(dialect).and_then(Dialect::syn_timeout) == Some(flow.sender.syn_timeout);
     let opening = [
-        ("sender.syn_timeout", flow.sender.syn_timeout != plain.syn_timeout && !of_ns3),
+        ("sender.syn_timeout", flow.sender.syn_timeout != plain.syn_timeout && !of_dialect()),
         ("sender.syn_bytes", flow.sender.syn_bytes != plain.syn_bytes),
         ("receiver.syn_bytes", flow.receiver.syn_bytes != ReceiverConfig::default().syn_bytes),
     ];
     if let Some((key, _)) = opening.into_iter().find(|(_, written)| *written && !flow.sender.handshake) {
         let message = "would have no influence, since no handshake opens the connection; remove `handshake = false`, \
                        or leave this out";
+        return wrong(key, message.to_owned());
+    }
+    if flow.sender.peer_window.is_some() && flow.sender.handshake {
+        let message = "would have no influence, since the answer to the handshake says how much the receiver takes; \
+                       add `handshake = false`, or leave this out";
+        return wrong("sender.peer_window", message.to_owned());
+    }
+    let (start, _) = algorithms(flow)?;
+    if flow.sender.request_timeout != plain.request_timeout && !(start.asks_routers() && flow.sender.handshake) {
+        let message = "would have no influence, since no SYN asks the routers for a rate; name a start that asks, such \
+                       as \"quick_start\", or leave this out";
+        return wrong("sender.request_timeout", message.to_owned());
+    }
+    let waits = [
+        ("sender.reorder_window_divisor", flow.sender.reorder_window_divisor != plain.reorder_window_divisor),
+        ("sender.reorder_steps_max", flow.sender.reorder_steps_max != plain.reorder_steps_max),
+        ("sender.reorder_persist", flow.sender.reorder_persist != plain.reorder_persist),
+    ];
+    if let (LossDetection::NewReno, Some((key, _))) =
+        (flow.sender.loss_detection, waits.into_iter().find(|(_, written)| *written))
+    {
+        let message = "would have no influence, since `loss_detection = \"new_reno\"` counts duplicate ACKs and does \
+                       not wait for reordered packets; leave one of them out";
         return wrong(key, message.to_owned());
     }
     if let Some(most) = flow.receiver.ack_aggregation_most.filter(|_| flow.receiver.ack_aggregation.is_none()) {
@@ -250,6 +298,88 @@ mod tests {
             taken(key);
         }
         taken("dialect = \"ns3\"\nsender.handshake = false");
+    }
+
+    #[test]
+    fn keys_of_what_a_flow_does_not_do_are_refused() {
+        let window = "sender.peer_window = \"20 kB\"";
+        refused(window, 5, &["flow[0].sender.peer_window: would have no influence", "`handshake = false`"]);
+        taken(&format!("sender.handshake = false\n{window}"));
+        let timeout = "sender.request_timeout = \"1 s\"";
+        refused(timeout, 5, &["flow[0].sender.request_timeout: would have no influence", "\"quick_start\""]);
+        let asks = "algorithm = \"quick_start+cubic\"";
+        taken(&format!("{asks}\n{timeout}"));
+        refused(&format!("{asks}\nsender.handshake = false\n{timeout}"), 7, &["no SYN asks"]);
+        for key in ["reorder_window_divisor", "reorder_steps_max", "reorder_persist"] {
+            let key = format!("sender.{key} = 2");
+            refused(&format!("sender.loss_detection = \"new_reno\"\n{key}"), 6, &["does not wait", "new_reno"]);
+            taken(&key);
+        }
+    }
+
+    #[test]
+    fn starts_after_the_end_and_marks_that_nobody_can_have_are_told() {
+        let told = |flow: &str| read(flow).unwrap().without_influence();
+        assert!(told("").is_empty());
+        let late = told("start = \"9 s\"\n[[flow]]\nstart = \"10 s\"\n[[udp]]\nrate = \"1 Mbit/s\"\nstart = \"20 s\"");
+        assert_eq!(
+            late,
+            [
+                "flow[1].start: nobody starts at 10 s, since the run is over after 10 s",
+                "udp[0].start: nobody starts at 20 s, since the run is over after 10 s"
+            ]
+        );
+        let marked = |flow: &str| {
+            let text = format!("[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\nmark = \"1 %\"\n[[flow]]\n{flow}\n");
+            Scenario::parse("test.toml", &text).unwrap().without_influence()
+        };
+        assert_eq!(marked(""), ["path.mark: nothing is marked, since no flow has ECN"]);
+        for flow in ["ecn = \"classic\"", "algorithm = \"dctcp\"", "[[udp]]\nrate = \"1 Mbit/s\"\necn = true"] {
+            assert!(marked(flow).is_empty(), "{flow}");
+        }
+    }
+
+    #[test]
+    fn a_limit_of_one_flow_above_that_of_all_is_refused() {
+        let read = |path: &str| {
+            let path = format!("[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\n{path}\n[[flow]]\n");
+            Scenario::parse("test.toml", &path).map_err(|error| error.to_string())
+        };
+        let queue =
+            |most: u64| format!("queue = {{ kind = \"drr\", flow_limit = {most}, limit = {{ packets = 50 }} }}");
+        let message = read(&queue(51)).unwrap_err();
+        assert!(message.starts_with("test.toml:4:") && message.contains("path.queue: a flow_limit of 51"), "{message}");
+        assert!(read(&queue(50)).is_ok() && read("queue = \"drr\"").is_ok());
+        let buffer = "queue = { kind = \"drr\", flow_limit = 51 }\nbuffer = \"50 packets\"";
+        assert!(read(buffer).unwrap_err().contains("of all flows the queue holds 50 packets"));
+        assert!(read(&buffer.replace("50 packets", "60 kB")).is_ok());
+    }
+
+    /// They named the place in the simulation, which is none in the file.
+    #[test]
+    fn what_a_simulation_refuses_is_told_at_the_key_of_the_file() {
+        let path = "[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\n";
+        for (text, wanted) in [
+            (format!("{path}[[udp]]\nrate = \"0 bit/s\"\n"), "test.toml:5:8: udp[0].rate: datagrams need"),
+            (
+                format!("{path}[[flow]]\ncount = 3\n[[udp]]\nrate = \"1 Mbit/s\"\npacket = \"9 B\"\n"),
+                "test.toml:8:10: udp[0].packet: a",
+            ),
+            (format!("{path}access = \"0 bit/s\"\n[[flow]]\n"), "test.toml:4:10: path.access: an access link"),
+            (
+                format!("{path}[[flow]]\n[[flow]]\npaced = {{ rate = \"0 bit/s\", message = \"1 kB\" }}\n"),
+                "test.toml:6:9: flow[1].paced: paced writes",
+            ),
+            (
+                format!(
+                    "{path}[[flow]]\nwrites = [{{ after = \"1 s\", bytes = \"1 B\" }}, {{ after = \"0 s\", bytes = \"1 B\" }}]\n"
+                ),
+                "test.toml:5:10: flow[0].writes: the writes",
+            ),
+        ] {
+            let message = Scenario::parse("test.toml", &text).unwrap_err().to_string();
+            assert!(message.starts_with(wanted), "{message}");
+        }
     }
 
     #[test]

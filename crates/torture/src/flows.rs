@@ -222,11 +222,13 @@ fn sender(chance: &mut Chance) -> Table {
     if chance.percent(20) {
         put(&mut sender, "offload", offload(chance));
     }
-    if chance.percent(10) {
-        put(&mut sender, "peer_window", bytes(chance.between(1, 1_000_000)));
-    }
+    let peer_window = chance.percent(10).then(|| chance.between(1, 1_000_000));
     if chance.percent(20) {
         put(&mut sender, "handshake", false);
+        // With one it is refused.
+        if let Some(window) = peer_window {
+            put(&mut sender, "peer_window", bytes(window));
+        }
         if chance.percent(50) {
             put(&mut sender, "handshake_rtt", nanos(chance.between(1, 1_000_000_000)));
         }

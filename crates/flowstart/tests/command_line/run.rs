@@ -146,6 +146,35 @@ fn a_start_that_knows_nothing_outside_races_is_said_to() {
 }
 
 #[test]
+fn what_has_no_influence_on_a_run_is_told_by_it_and_by_lint() {
+    let folder = empty();
+    let path = "duration = \"1 s\"\n[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\n";
+    fs::write(folder.path().join("x.toml"), format!("{path}mark = \"1 %\"\n[[flow]]\n[[flow]]\nstart = \"2 s\"\n"))
+        .unwrap();
+    for command in [&["run", "x.toml"][..], &["scenario", "lint", "x.toml"]] {
+        let ran = flowstart(folder.path()).args(command).assert().success();
+        let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
+        let lines = [
+            "x.toml: flow[1].start: nobody starts at 2 s, since the run is over after 1 s",
+            "x.toml: path.mark: nothing is marked, since no flow has ECN",
+        ];
+        assert_eq!(said.lines().collect::<Vec<_>>(), lines, "{command:?}");
+    }
+}
+
+/// The system ended it.
+#[test]
+fn a_run_that_does_not_fit_into_memory_is_refused_in_one_sentence() {
+    let folder = empty();
+    let path = "[path]\ncapacity = \"1000000 Gbit/s\"\nrtt = \"200 ms\"\n[[flow]]\n";
+    fs::write(folder.path().join("x.toml"), path).unwrap();
+    let said = refusal(folder.path(), &["run", "x.toml"]);
+    let sentence = said.lines().next().unwrap_or_default();
+    assert!(sentence.contains("x.toml:2:12: path.capacity: needs about "), "{said}");
+    assert!(sentence.contains("packets on their way take most of it: less capacity"), "{said}");
+}
+
+#[test]
 fn a_title_cannot_move_the_cursor_of_a_terminal() {
     let folder = empty();
     let text = "title = \"a\\u001b]0;b\\u0007c\"\nduration = \"100 ms\"\n[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"10 ms\"\n\

@@ -1,6 +1,6 @@
 //! The links of a scenario: a path's one or two, or those that are named.
 
-use flowstart_network::{LinkConfig, LinkError, LossConfig, PolicerConfig};
+use flowstart_network::{DrrConfig, LinkConfig, LinkError, LossConfig, PolicerConfig, QueueConfig};
 use flowstart_random::Purpose;
 use flowstart_units::Span;
 
@@ -67,6 +67,22 @@ impl<'a> Compiler<'a> {
         ))
     }
 
+    /// Refuses a limit of one flow that all flows together never come to.
+    fn check_flow_limit(link: &LinkConfig, place: &str) -> Result<(), Problem> {
+        let QueueConfig::Drr(drr) = &link.queue else { return Ok(()) };
+        let (own, usual) = (drr.flow_limit, DrrConfig::default().flow_limit);
+        match drr.limit.packets.filter(|all| own > *all && own != usual) {
+            None => Ok(()),
+            Some(all) => Err(Problem::at(
+                place,
+                format!(
+                    "a flow_limit of {own} packets would have no influence, since of all flows the queue holds {all} \
+                     packets; give less to one flow, more to all, or leave it out"
+                ),
+            )),
+        }
+    }
+
     /// Refuses a policer whose bucket never has enough tokens for one packet.
     fn check_policer(link: &LinkConfig, packet: u64, place: &str) -> Result<(), Problem> {
         let packet = packet + u64::from(link.overhead);
@@ -120,6 +136,7 @@ impl<'a> Compiler<'a> {
         link.validate().map_err(|error| problem(&error, false))?;
         let (packet, ack) = self.smallest_packets();
         Self::check_room(&link, packet, if link.queue == path.queue.0 { "queue" } else { "buffer" })?;
+        Self::check_flow_limit(&link, "queue")?;
         Self::check_policer(&link, packet, "medium")?;
         self.links.push(link);
         self.names.push(BOTTLENECK.to_owned());
@@ -177,6 +194,7 @@ impl<'a> Compiler<'a> {
         link.quick_start = beside.quick_start.hop(link.rate.peak(), self.router())?;
         link.validate().map_err(|error| problem(&error, false))?;
         Self::check_room(&link, beside.packet, if link.queue == queue.0 { "queue" } else { "buffer" })?;
+        Self::check_flow_limit(&link, "queue")?;
         Self::check_policer(&link, beside.packet, "medium")?;
         self.links.push(link);
         self.names.push(name);
@@ -198,6 +216,7 @@ impl<'a> Compiler<'a> {
             link.medium = path.reverse_medium.clone();
             link.validate().map_err(|error| problem(&error, true))?;
             Self::check_room(&link, ack, "reverse_buffer")?;
+            Self::check_flow_limit(&link, "reverse_queue")?;
             self.links.push(link);
             self.names.push(WAY_BACK.to_owned());
         } else {
@@ -241,6 +260,7 @@ impl<'a> Compiler<'a> {
         // A link may be on the way back only.
         let (_, ack) = self.smallest_packets();
         Self::check_room(&link, ack, if link.queue == spec.queue.0 { "queue" } else { "buffer" })?;
+        Self::check_flow_limit(&link, "queue")?;
         self.links.push(link);
         self.names.push(spec.name.clone());
         let beside = Beside {
