@@ -195,9 +195,10 @@ pub(crate) fn race(args: &CompareArgs) -> Result<(Race, Vec<String>), Failure> {
 /// its own.
 fn not_heeded(scenario: &Scenario, file: &Path, race: &Race) -> Option<String> {
     let keys = unheeded(scenario, race);
-    let are = if keys.len() == 1 { "is" } else { "are" };
-    (!keys.is_empty())
-        .then(|| format!("{}: {} {are} for `flowstart run`; a race has its own", file.display(), keys.join(", ")))
+    let (are, them) = if keys.len() == 1 { ("is", "it") } else { ("are", "them") };
+    let said =
+        || format!("{}: {} {are} for `flowstart run`, and no race heeds {them}", file.display(), keys.join(", "));
+    (!keys.is_empty()).then(said)
 }
 
 /// Keys of a scenario that say something and that this race does not heed.

@@ -217,7 +217,7 @@ fn keys_of_a_file_that_a_race_does_not_heed_are_told() {
     let said = told("own.toml");
     assert_eq!(
         said.trim_end(),
-        "own.toml: duration, stop_when_complete, phases, [output] are for `flowstart run`; a race has its own"
+        "own.toml: duration, stop_when_complete, phases, [output] are for `flowstart run`, and no race heeds them"
     );
     // Who is not simulated as ns-3 has it is not said to be.
     std::fs::write(folder.path().join("ns3.toml"), format!("dialect = \"ns3\"\n{path}{flows}")).unwrap();
