@@ -132,7 +132,7 @@ impl Scenario {
     }
 
     /// Packets that links may hold at once, on their way or in their queues: no more than flows may
-    /// have sent until then. Links without limits leave it to windows.
+    /// have sent until then. Links and queues without limits leave it to windows.
     fn under_way(&self, simulation: &SimulationConfig) -> u64 {
         let packet = simulation.flows.iter().map(packet_bytes).min().unwrap_or(1500).max(1);
         // By link: what is on its way for the longest of the round trips over it.
@@ -177,7 +177,8 @@ impl Scenario {
             }
         }
         let holds = simulation.links.iter().zip(most).map(|(link, on_the_way)| {
-            let waiting = link.queue.most_bytes(packet);
+            // What fills a queue without a limit is left to windows, too: few come so far.
+            let waiting = Some(link.queue.most_bytes(packet)).filter(|most| *most < u64::MAX).unwrap_or(0);
             if on_the_way == 0 { 0 } else { on_the_way.saturating_add(waiting) }
         });
         holds.fold(0, u64::saturating_add).min(sent) / packet
@@ -458,6 +459,7 @@ mod tests {
         assert!(complaint("capacity = \"100 Gbit/s\"\nbuffer = \"1 s\"", "[[flow]]\ncount = 2").is_none());
         assert!(complaint("capacity = \"100 Gbit/s\"\nbuffer = \"9 s\"", greedy).is_some());
         assert_eq!(complaint("capacity = \"10 Mbit/s\"\nbuffer = \"1000000000 packets\"", greedy), None);
+        assert_eq!(complaint("capacity = \"100 Gbit/s\"\nbuffer = \"unlimited\"", greedy), None);
         // Datagrams before a link that is slower.
         assert!(complaint("capacity = \"10 Mbit/s\"\ndelay = \"0 s\"", "[[udp]]\nrate = \"1000000 Gbit/s\"").is_some());
     }
