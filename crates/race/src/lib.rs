@@ -399,8 +399,24 @@ impl Race {
             contestant.start.validate().map_err(|error| part(error.to_string()))?;
             contestant.avoidance.validate().map_err(|error| part(error.to_string()))?;
             self.simulation(contestant, Purpose::Start, 0)?;
+            self.validate_memory(contestant)?;
         }
         Ok(())
+    }
+
+    /// Refuses what needs more memory than this machine has free, of one simulation; real races have
+    /// none.
+    fn validate_memory(&self, contestant: &Contestant) -> Result<(), RaceError> {
+        if self.real {
+            return Ok(());
+        }
+        let mut scenario = self.scenario(contestant, Purpose::Start, 0);
+        // A race has no table of them.
+        scenario.output.sample = Span::ZERO;
+        scenario.fits_memory().map_err(|error| {
+            let said = error.to_string();
+            RaceError(format!("{contestant}: {}", said.strip_prefix("scenario: ").unwrap_or(&said)))
+        })
     }
 
     fn validate_cost(&self) -> Result<(), RaceError> {

@@ -307,3 +307,18 @@ fn slow_start_with_an_unlimited_buffer_has_the_completion_times_that_arithmetic_
         assert!((slowdown - ratio).abs() < 0.015, "{size}: {slowdown}");
     }
 }
+
+/// The system ended it.
+#[test]
+fn a_race_that_does_not_fit_into_memory_is_refused() {
+    let text = "[path]\ncapacity = \"1 Gbit/s\"\nrtt = \"20 ms\"\n[[arrivals]]\nmean_gap = \"1 s\"\n\
+                sizes = { kind = \"fixed\", size = \"1 B\" }\nflow = {}\n";
+    let mut race = Race::from_scenario(&Scenario::parse("test", text).unwrap()).unwrap();
+    assert_eq!(race.validate(), Ok(()));
+    // More than ten thousand million in the ten seconds before newcomers come.
+    race.others.arrivals[0].mean_gap = Some(Span::from_nanos(1));
+    let message = race.validate().unwrap_err().to_string();
+    assert!(message.contains("arrivals: needs about ") && message.contains("of memory"), "{message}");
+    race.real = true;
+    assert_eq!(race.validate(), Ok(()), "the kernel has its own");
+}
