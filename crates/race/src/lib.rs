@@ -404,8 +404,7 @@ impl Race {
         Ok(())
     }
 
-    /// Refuses what needs more memory than this machine has free, of one simulation; real races have
-    /// none.
+    /// Refuses a simulation that needs more memory than is free here; real races have none.
     fn validate_memory(&self, contestant: &Contestant) -> Result<(), RaceError> {
         if self.real {
             return Ok(());
