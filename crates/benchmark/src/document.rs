@@ -230,6 +230,7 @@ pub fn verdict_name(verdict: ProbeVerdict) -> &'static str {
         ProbeVerdict::Undecided(Undecided::Contradicted) => "undecided: refused below an accepted rate",
         ProbeVerdict::Undecided(Undecided::Dependent) => "undecided: still dependent",
         ProbeVerdict::Undecided(Undecided::TooFew { .. }) => "undecided: too few samples",
+        ProbeVerdict::Undecided(Undecided::Missing { .. }) => "undecided: messages are missing",
     }
 }
 

@@ -40,7 +40,8 @@ pub struct Column {
     pub align: Align,
     /// Which value wins.
     pub best: Best,
-    /// Whether a value wins only if its interval is clear of all others.
+    /// Whether a value wins only if its interval is clear of all others, so that none does where
+    /// they have no intervals or the best ones are alike.
     pub apart: bool,
     /// Whether the column says what its row is about. Key columns come first and are repeated when
     /// a narrow terminal splits the table into several blocks.
@@ -89,7 +90,8 @@ impl Column {
         self
     }
 
-    /// Lets a value win only if its interval is clear of all others.
+    /// Lets a value win only if its interval is clear of all others: where they have no intervals,
+    /// or the best ones are alike, none does.
     #[must_use]
     pub fn apart(mut self) -> Self {
         self.apart = true;
@@ -231,8 +233,9 @@ impl Table {
 
     /// For every row, whether its cell of this column is a best one.
     ///
-    /// Numbers that print alike are equally good; when all are, none is set off, nor are they if
-    /// the interval of one meets another's, as they print, where the column asks for that.
+    /// Numbers that print alike are equally good; when all are, none is set off. Where the column
+    /// asks for intervals that are apart, it is one at most: its interval, as it prints, meets that
+    /// of no other, and all have one.
     pub(crate) fn winners(&self, column: usize) -> Vec<bool> {
         let cells = (0..self.rows.len()).map(|row| self.cell(row, column));
         let better: fn(f64, f64) -> bool = match self.columns.get(column).map(|column| column.best) {
@@ -243,13 +246,15 @@ impl Table {
         let best = cells.clone().filter(|cell| cell.value().is_some()).reduce(|best, cell| {
             if cell.value().zip(best.value()).is_some_and(|(a, b)| better(a, b)) { cell } else { best }
         });
-        let best = best.and_then(Cell::main);
-        let (alike, others): (Vec<&Cell>, Vec<&Cell>) = cells.clone().partition(|cell| cell.main() == best);
-        if self.columns.get(column).is_some_and(|column| column.apart)
-            && alike.iter().any(|best| others.iter().any(|cell| cell.meets(best)))
-        {
-            return vec![false; self.rows.len()];
+        if self.columns.get(column).is_some_and(|column| column.apart) {
+            let numbers = || cells.clone().filter(|cell| cell.value().is_some());
+            let known = numbers().all(|cell| matches!(cell, Cell::Quantity { .. }));
+            // The best one meets itself.
+            let alone = best.filter(|best| known && numbers().filter(|cell| cell.meets(best)).count() == 1);
+            let several = numbers().count() > 1;
+            return cells.map(|cell| several && alone.is_some_and(|alone| std::ptr::eq(alone, cell))).collect();
         }
+        let best = best.and_then(Cell::main);
         let wins: Vec<Option<bool>> =
             cells.map(|cell| cell.value().map(|_| cell.main().as_deref() == best.as_deref())).collect();
         let differ = wins.contains(&Some(false));

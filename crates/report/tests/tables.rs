@@ -96,10 +96,15 @@ fn where_intervals_must_be_apart_the_best_is_set_off_only_if_its_own_is_clear_of
     };
     let of = |low, high| Cell::quantity((low + high) / 2.0, low, high, 1);
     assert_eq!(with(&[of(3.0, 5.0), of(1.0, 2.9), Cell::Missing]), 1);
+    assert_eq!(with(&[Cell::Missing, of(1.0, 2.9), of(3.0, 5.0)]), 1);
     assert_eq!(with(&[of(3.0, 5.0), of(1.0, 3.0)]), 0);
     assert_eq!(with(&[of(3.0, 5.0), Cell::number(3.5, 1)]), 0);
-    assert_eq!(with(&[of(3.0, 5.0), of(2.0, 6.0), of(0.0, 1.0)]), 2, "two that print alike are equally good");
-    assert_eq!(with(&[of(3.0, 5.0), of(2.0, 6.0), of(0.0, 2.5)]), 0, "and none is if one of them is not clear");
+    assert_eq!(with(&[of(3.0, 5.0), of(2.0, 6.0), of(0.0, 1.0)]), 0, "of two that print alike none is the best");
+    assert_eq!(with(&[of(4.0, 4.0), of(4.0, 4.0), of(3.0, 3.0)]), 0, "however exactly they are known");
+    assert_eq!(with(&[of(4.0, 4.0), of(3.0, 3.0)]), 1);
+    assert_eq!(with(&[Cell::number(3.0, 1), Cell::number(1.0, 1)]), 0, "how certain these are nobody knows");
+    assert_eq!(with(&[of(3.0, 5.0), Cell::number(1.0, 1)]), 0, "nor this one");
+    assert_eq!(with(&[of(3.0, 5.0), Cell::Missing]), 0, "nothing to be better than");
     assert_eq!(with(&[of(3.02, 5.0), of(1.0, 2.98)]), 0, "both ends print as 3.0");
 }
 

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use flowstart_benchmark::{Benchmark, BenchmarkResult, MeasuredError, measured, rates_measured};
 use flowstart_pages::benchmark::Shown;
 use flowstart_race::{Contestant, Race, RunOptions};
-use flowstart_service_curve::{ProbeConfig, RecordError, Video};
+use flowstart_service_curve::{ProbeConfig, ProbeVerdict, RecordError, Undecided, Video};
 use flowstart_units::{Bytes, Rate};
 
 use crate::compare::{lay_over, once_each};
@@ -95,6 +95,12 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
         // Files of the same name in different folders.
         if args.measured.iter().filter(|other| other.file_stem() == file.file_stem()).count() > 1 {
             one.label = file.with_extension("").display().to_string();
+        }
+        for probe in &one.estimate.probes {
+            if let ProbeVerdict::Undecided(Undecided::Missing { percent }) = probe.verdict {
+                let missing = RecordError::Missing(probe.rate, percent);
+                note(&format!("{} {missing}; until then it is undecided", file.display()));
+            }
         }
         from_outside.push(one);
     }

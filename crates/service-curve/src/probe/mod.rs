@@ -45,6 +45,12 @@ pub enum Undecided {
     UnitRoot,
     /// Refused, but a higher rate was accepted.
     Contradicted,
+    /// It would be accepted, but of the train's messages only so many per cent are there, and
+    /// delays of those say nothing of the others.
+    Missing {
+        /// Per cent that are there.
+        percent: u64,
+    },
 }
 
 /// What a probe says about its rate.
