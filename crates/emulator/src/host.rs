@@ -49,6 +49,15 @@ fn has_socket(file: &str, state: &str) -> bool {
         .is_ok_and(|table| table.lines().skip(1).any(|line| line.split_whitespace().nth(3) == Some(state)))
 }
 
+/// Counters of the interfaces of the calling thread's namespace.
+const DEVICES: &str = "/proc/thread-self/net/dev";
+
+/// The bytes that a host's interface has sent, of such a table: the ninth of its numbers.
+fn sent(table: &str) -> Option<u64> {
+    let numbers = table.lines().find_map(|line| line.trim_start().strip_prefix(HOST_INTERFACE)?.strip_prefix(':'))?;
+    numbers.split_whitespace().nth(8)?.parse().ok()
+}
+
 /// The file that says which names have which addresses.
 const HOSTS: &str = "/etc/hosts";
 
@@ -108,6 +117,15 @@ impl Host {
                 Ok(f())
             })
             .map_err(|error| Error::doing("start a thread", error))
+    }
+
+    /// How many bytes have left this host so far, with their headers.
+    ///
+    /// # Errors
+    /// If the host cannot be looked at.
+    pub fn sent(&self) -> Result<u64, Error> {
+        self.run(|| std::fs::read_to_string(DEVICES).ok().and_then(|table| sent(&table)))?
+            .ok_or_else(|| Error::Failed(format!("{DEVICES} does not say what {HOST_INTERFACE} has sent")))
     }
 
     /// True if a program in this host listens on a TCP port or has bound a UDP port.

@@ -160,6 +160,51 @@ fn of_a_file_of_measurements_that_says_too_little_it_is_said_what_is_missing() {
 }
 
 #[test]
+fn of_a_rate_that_is_not_whole_it_is_said_what_is_missing_and_the_others_count() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let row = |rate: u64, n: u64| {
+        let sent = n * 12_000 / rate;
+        format!("{},{sent},{}\n", rate * 1_000_000, sent + 31_000 + n * 7919 % 997)
+    };
+    let write = |name: &str, rates: &[u64]| {
+        let all = rates.iter().flat_map(|rate| (0..6_000 * rate).map(move |n| (*rate, n)));
+        let rows: String = all.filter(|(rate, n)| *rate != 2 || n % 3 > 0).map(|(rate, n)| row(rate, n)).collect();
+        std::fs::write(folder.path().join(name), format!("rate_bps,sent_us,received_us\n{rows}")).expect("written");
+    };
+    write("three.csv", &[1, 2, 3]);
+    write("two.csv", &[2]);
+    let judged = |file| ["benchmark", "--measured", file, "--samples", "100", "--warm-up", "1s", "--json"];
+    let told =
+        |assert: &assert_cmd::assert::Assert| String::from_utf8(assert.get_output().stderr.clone()).expect("UTF-8");
+    let ran = run(folder.path(), &judged("three.csv")).success();
+    let missing = "has 66 % of the messages that a train of 2 Mbit/s has between its first and its last row";
+    let said = told(&ran);
+    assert!(said.contains(&format!("three.csv {missing}")) && said.contains("until then it is undecided"), "{said}");
+    let document: serde_json::Value = serde_json::from_str(&text(&ran)).expect("JSON");
+    let verdict = |number: usize| document["results"][0]["probes"][number]["verdict"].clone();
+    assert_eq!(verdict(1), "undecided: messages are missing");
+    assert!(verdict(0).as_str().is_some_and(|word| word.starts_with("accepted")), "{document:#}");
+    assert_eq!(document["results"][0]["long_term_rate_bps"], 3_000_000);
+    let said = told(&run(folder.path(), &judged("two.csv")).code(2));
+    assert!(said.contains(&format!("two.csv {missing}")), "{said}");
+}
+
+#[test]
+fn without_intervals_nothing_is_set_off_as_the_best() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let arguments = with(&["--against", "scalable", "--markdown", "--video", "1Mbit/s", "--bursts", "2"]);
+    let alone = text(&run(folder.path(), &arguments).success());
+    let summary = alone.split("| contestant | long-term rate").nth(1).expect("the summary");
+    let names: Vec<&str> = summary.lines().next().expect("a head").split(" | ").skip(1).collect();
+    for row in summary.lines().skip(2).take(2) {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").skip(2).collect();
+        for (name, cell) in names.iter().zip(cells).filter(|(_, cell)| cell.contains("**")) {
+            assert!(cell.contains('±') || cell.contains('['), "{name}: {cell}");
+        }
+    }
+}
+
+#[test]
 fn what_cannot_be_benchmarked_is_refused_before_anything_runs() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for (more, part) in
@@ -184,10 +229,42 @@ fn what_cannot_be_benchmarked_is_refused_before_anything_runs() {
         (["--growth", "-1"], "--growth: -1 is not in 2..=1000"),
         (["--fidelity", "-1ms"], "--fidelity: \"-1ms\" is negative"),
         (["--film-fps", "-1"], "--film-fps: -1 is not in 1..=1000"),
+        (["--independence-level", "0"], "a test at 0 % never fails: name a level above 0 % and of at most 50 %"),
+        (["--growth-level", "0 %"], "a test at 0 % never fails"),
+        (["--independence-level", "1"], "a test at 100 % fails as often as not, or more often, where nothing is wrong"),
+        (["--growth-level", "51 %"], "name a level above 0 % and of at most 50 %"),
+        (["--overload-after", "0s"], "delays rise and fall within 0 ns: name at least 1 s (the default is 600 s)"),
+        (["--overload-after", "999ms"], "delays rise and fall within 999 ms: name at least 1 s"),
     ] {
         let refused = run(folder.path(), &[["benchmark", "cubic"], more].concat()).code(2);
         let message = String::from_utf8(refused.get_output().stderr.clone()).expect("UTF-8");
         assert!(message.contains(part), "{part}: {message}");
+    }
+}
+
+#[test]
+fn a_figure_that_the_page_will_not_have_is_refused_before_anything_is_measured_and_the_others_are_drawn() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    // That one is broken would be told first if it were read first.
+    std::fs::write(folder.path().join("lab.csv"), "sent_ms\n1\n").expect("written");
+    let figure = |name: &'static str| ["--figure", name, "-o", "x.svg"];
+    // The first takes minutes.
+    for (of, titles) in [
+        (
+            &["cubic"][..],
+            "Attainable rate, Delay bound of a video, Start-up service curve, Service of bursts, Delays, hystart+cubic",
+        ),
+        (&["--measured", "lab.csv"], "Attainable rate, Delay bound of a video, Delays, lab"),
+    ] {
+        let refused = run(folder.path(), &[&["benchmark"], of, &figure("nosuch")].concat()).code(2);
+        let message = String::from_utf8(refused.get_output().stderr.clone()).expect("UTF-8");
+        assert!(message.contains(&format!("there is no figure \"nosuch\"; there are: {titles}\n")), "{message}");
+    }
+    for name in ["attainable", "sustained", "video", "start-up", "bursts", "Delays, slow_start+reno"] {
+        let more = [&figure(name)[..], &["--runs", "2", "--bursts", "2", "--no-report"]].concat();
+        run(folder.path(), &with(&more)).success();
+        let drawn = std::fs::read_to_string(folder.path().join("x.svg")).expect("drawn");
+        assert!(drawn.to_lowercase().contains(&name.to_lowercase()), "{name}");
     }
 }
 
@@ -333,6 +410,12 @@ fn delays_that_were_written_give_the_same_result_when_they_are_read() {
     for name in ["e-slow_start+reno.csv", "e-hystart+cubic.csv"] {
         assert!(folder.path().join(name).is_file(), "{name}");
     }
+    // A name that looks like an option.
+    let dashed = ["--delays=-x.csv", "--connections", "0", "--bursts", "0", "--no-report", "--json"];
+    let ran = run(folder.path(), &with(&dashed)).success();
+    let words = read_back(&ran);
+    let words: Vec<&str> = words.iter().map(String::as_str).chain(["--json"]).collect();
+    assert_eq!(results(&text(&run(folder.path(), &words).success())), results(&text(&ran)), "{words:?}");
     run(folder.path(), &with(&["--delays", "nowhere/d.csv"])).code(2);
     run(folder.path(), &with(&["--delays", "d.txt"])).code(2);
 }

@@ -13,7 +13,7 @@ use flowstart_scenario::Scenario;
 use flowstart_service_curve::{
     MessageTrain, ProbeVerdict, Record, estimate_records, last_wanted, probe_rate, read_csv,
 };
-use flowstart_units::{Rate, Span, Time};
+use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::Error;
 use super::commanded::{Commanded, Program, command, try_out};
@@ -358,7 +358,7 @@ impl Probing<'_> {
     fn program(&self, program: &Program, rate: Rate) -> Result<(Option<ProbedRate>, Probed), Error> {
         let (scenario, flow) = self.benchmark.real_scenario(&self.like, self.stack.control(), rate);
         let message = self.benchmark.probe.packet;
-        let Commanded { record, ran, asked, fidelity, faults } =
+        let Commanded { record, sent, ran, asked, fidelity, faults } =
             command(&scenario, flow, (program, rate, message), self.cancel)?;
         let probed = Probed { start: Time::ZERO, passed: Vec::new(), stamps: None, fidelity, faults };
         let Some(text) = record else { return Ok((None, probed)) };
@@ -388,6 +388,11 @@ impl Probing<'_> {
         let offered = within.as_secs_f64() >= asked.as_secs_f64() * OFFERED && records.len() as f64 >= wanted;
         if matches!(probe.verdict, ProbeVerdict::Accepted(_)) && !offered {
             return Err(Error::CommandOffered(records.len(), within, rate, asked));
+        }
+        // A record can be invented, or tell of messages that went elsewhere.
+        let told = message * records.len() as u64;
+        if (sent as f64) < told.get() as f64 * OFFERED {
+            return Err(Error::CommandNotSent(records.len(), message, Bytes::new(sent)));
         }
         Ok((Some(ProbedRate::new(self.benchmark, probe, records)), probed))
     }

@@ -87,6 +87,8 @@ impl Program {
 pub(super) struct Commanded {
     /// What it wrote on standard output; `None` if it was cancelled.
     pub(super) record: Option<Vec<u8>>,
+    /// Bytes that left its host meanwhile, with headers.
+    pub(super) sent: u64,
     /// How long it ran.
     pub(super) ran: Duration,
     /// For how long it was asked to send.
@@ -177,19 +179,20 @@ pub(super) fn command(
     let over = || ended.load(Ordering::Relaxed) || cancel.is_cancelled() || world.has_failed();
     let messages = rate.as_bps() / message.bits().max(1) * until.since(begin).as_nanos().div_ceil(1_000_000_000);
     let most = MORE_BYTES.saturating_add(messages.saturating_mul(BYTES_PER_MESSAGE));
-    let (record, ran) = std::thread::scope(|scope| {
+    let (record, sent, ran) = std::thread::scope(|scope| {
         let others = scope.spawn(|| run_watched(&world, &plan.flows, &plan.sessions, config, &over, &|_, _, _| {}));
-        let record = (|| {
+        let record: Result<_, Error> = (|| {
             while world.clock().now() < begin {
                 if over() {
-                    return Ok((None, Duration::ZERO));
+                    return Ok((None, 0, Duration::ZERO));
                 }
                 world.clock().sleep_until(begin.min(world.clock().now() + Span::from_millis(20)));
             }
-            let began = Instant::now();
+            let (began, before) = (Instant::now(), hosts[pair].0.sent()?);
             let group = send(program, (rate, until.since(begin)), &hosts, pair)?;
             let patience = Duration::from_nanos(until.since(begin).as_nanos()) + GRACE;
-            output(group, patience, most, &over).map(|record| (record, began.elapsed()))
+            let record = output(group, patience, most, &over)?;
+            Ok((record, hosts[pair].0.sent()?.saturating_sub(before), began.elapsed()))
         })();
         ended.store(true, Ordering::Relaxed);
         let others = others.join().unwrap_or(Err(flowstart_emulator::Error::Failed("a thread failed".to_owned())));
@@ -198,7 +201,7 @@ pub(super) fn command(
     })?;
     drop(listening);
     let outcome = world.finish()?;
-    Ok(Commanded { record, ran, asked: until.since(begin), fidelity: outcome.fidelity, faults: outcome.faults })
+    Ok(Commanded { record, sent, ran, asked: until.since(begin), fidelity: outcome.fidelity, faults: outcome.faults })
 }
 
 /// A program and all that it starts, unless that leaves its group; asked to end when this is

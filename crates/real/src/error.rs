@@ -7,7 +7,7 @@ use flowstart_emulator::traffic::MOST_CONNECTIONS;
 use flowstart_race::RaceError;
 use flowstart_scenario::ScenarioError;
 use flowstart_service_curve::RecordError;
-use flowstart_units::{Rate, Span};
+use flowstart_units::{Bytes, Rate, Span};
 
 use super::MOST_PAIRS;
 
@@ -88,6 +88,8 @@ pub enum Error {
     /// Its record has so many messages in so much time, too few for the rate and the time that it
     /// was to send for.
     CommandOffered(usize, Span, Rate, Span),
+    /// Its record has so many messages of this size, and only so much left its host.
+    CommandNotSent(usize, Bytes, Bytes),
     /// What it wrote is no record of a train.
     CommandRecord(RecordError),
     /// It wrote a record without messages.
@@ -206,6 +208,12 @@ impl fmt::Display for Error {
                 f,
                 "the record that the command wrote has {messages} messages, sent within {within}; {rate} for {time} are more, and a rate can \
                  be accepted only if it was offered"
+            ),
+            Self::CommandNotSent(messages, size, sent) => write!(
+                f,
+                "the record that the command wrote has {messages} messages of {} bytes, and {sent} left its host while it ran: a record tells \
+                 of messages that went over the path, to FLOWSTART_SERVER",
+                size.get()
             ),
             Self::CommandRecord(error) => write!(f, "the record that the command wrote {}", said(error)),
             Self::NoMessages => f.write_str("the command wrote no record: one line of names, and a line per message"),

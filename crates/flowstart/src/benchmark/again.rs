@@ -16,7 +16,13 @@ struct Words(Vec<String>);
 
 impl Words {
     fn add(&mut self, option: &str, value: impl Display) {
-        self.0.extend([option.to_owned(), quoted(&value.to_string())]);
+        let value = value.to_string();
+        // What looks like an option is one unless it is bound to its own.
+        if value.starts_with('-') {
+            self.0.push(quoted(&format!("{option}={value}")));
+        } else {
+            self.0.extend([option.to_owned(), quoted(&value)]);
+        }
     }
 
     /// If somebody said it.

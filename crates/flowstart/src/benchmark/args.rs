@@ -7,7 +7,7 @@ use clap::Args;
 use flowstart_race::{Background, Contestant, QueueChoice};
 use flowstart_service_curve::Probability;
 use flowstart_service_curve::stats::{Level, Sides};
-use flowstart_units::{Bytes, Rate, Span, parse_fraction};
+use flowstart_units::{Bytes, ParseUnitError, Rate, Span, parse_fraction};
 
 use super::place::Place;
 use crate::args::{ContestantParser, PageArgs, RacePathArgs, seed, threads};
@@ -74,6 +74,29 @@ fn sides(text: &str) -> Result<Sides, String> {
         "few" => Ok(Sides::TooFew),
         _ => Err("known are two (too few runs and too many) and few (too few only)".to_owned()),
     }
+}
+
+/// The level of a test: how often it fails where nothing is wrong.
+fn test_level(text: &str) -> Result<Probability, String> {
+    let level = probability(text)?;
+    let percent = (level.get() * 1e8).round() / 1e6;
+    let right = "name a level above 0 % and of at most 50 %, such as 1 % or 5 %";
+    match level.get() {
+        0.0 => Err(format!("a test at 0 % never fails: {right}")),
+        at if at > 0.5 => {
+            Err(format!("a test at {percent} % fails as often as not, or more often, where nothing is wrong: {right}"))
+        }
+        _ => Ok(level),
+    }
+}
+
+/// For how long delays must have grown.
+fn overload_after(text: &str) -> Result<Span, String> {
+    let after: Span = text.parse().map_err(|error: ParseUnitError| error.to_string())?;
+    if after >= Span::from_secs(1) {
+        return Ok(after);
+    }
+    Err(format!("delays rise and fall within {after}: name at least 1 s (the default is 600 s)"))
 }
 
 /// A level with tabulated critical values.
@@ -152,8 +175,8 @@ pub(crate) struct BenchmarkArgs {
     /// How long each rate is watched at least before it is accepted [default: 60 s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Procedure")]
     pub(crate) least: Option<Span>,
-    /// How long delays must have grown before a rate is too high [default: 600 s]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Procedure")]
+    /// How long delays must have grown before a rate is too high, at least 1 s [default: 600 s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Procedure", value_parser = overload_after)]
     pub(crate) overload_after: Option<Span>,
     /// Mean time between samples, which are packets at random and two apart in the mean at least
     /// [default: 10 ms]
@@ -166,14 +189,14 @@ pub(crate) struct BenchmarkArgs {
     /// Sides of the runs test for independence: two, or few for too few runs only [default: two]
     #[arg(long, value_name = "SIDES", help_heading = "Procedure", value_parser = sides)]
     pub(crate) sides: Option<Sides>,
-    /// Level of the runs test [default: 5 %]
-    #[arg(long, value_name = "P", allow_hyphen_values = true, help_heading = "Procedure", value_parser = probability)]
+    /// Level of the runs test, 50 % at most [default: 5 %]
+    #[arg(long, value_name = "P", allow_hyphen_values = true, help_heading = "Procedure", value_parser = test_level)]
     pub(crate) independence_level: Option<Probability>,
     /// Level of the test for stationarity: 1, 5 or 10 % [default: 5 %]
     #[arg(long, value_name = "P", allow_hyphen_values = true, help_heading = "Procedure", value_parser = level)]
     pub(crate) stationarity_level: Option<Level>,
-    /// Level of the test for growth [default: 1 %; 0.1 % with --real]
-    #[arg(long, value_name = "P", allow_hyphen_values = true, help_heading = "Procedure", value_parser = probability)]
+    /// Level of the test for growth, 50 % at most [default: 1 %; 0.1 % with --real]
+    #[arg(long, value_name = "P", allow_hyphen_values = true, help_heading = "Procedure", value_parser = test_level)]
     pub(crate) growth_level: Option<Probability>,
     /// Mean rate of the video whose delay is bounded [default: 0.4 fair shares]
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Procedure")]

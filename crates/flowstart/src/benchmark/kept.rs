@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flowstart_benchmark::{Benchmark, Kept};
-use flowstart_files::{write_atomically, write_atomically_by};
+use flowstart_files::write_atomically;
 use flowstart_service_curve::{Record, read_csv, write_csv};
 use flowstart_units::Rate;
+use serde::{Deserialize, Serialize};
 
 use super::delays::plain_name;
 use crate::output::{Failure, prepare_folder};
@@ -18,6 +19,34 @@ const FOLDER: &str = "finished";
 const PARAMETERS: &str = "parameters.json";
 /// How the name of a finished rate ends, behind its bits per second.
 const ENDING: &str = "bps.csv";
+
+/// How the name of the file ends that vouches for one of them.
+const SEAL: &str = "bps.json";
+
+/// What a file of a finished rate was like when it was written.
+#[derive(PartialEq, Serialize, Deserialize)]
+struct Seal {
+    rows: usize,
+    blake3: String,
+}
+
+impl Seal {
+    fn of(text: &[u8], rows: usize) -> Self {
+        Self { rows, blake3: blake3::hash(text).to_hex().to_string() }
+    }
+
+    /// What is wrong with what was found in its place.
+    fn broken_by(&self, found: &Self) -> Option<String> {
+        let right = "remove it to have the rate probed again";
+        match found {
+            same if same == self => None,
+            Self { rows, .. } if *rows < self.rows => {
+                Some(format!("it has {rows} of the {} rows that were written: {right}", self.rows))
+            }
+            _ => Some(format!("it is not as it was written: {right}")),
+        }
+    }
+}
 
 /// Files of finished rates.
 pub(super) struct Finished {
@@ -77,8 +106,8 @@ impl Finished {
         Ok(())
     }
 
-    fn file(&self, label: &str, rate: Rate) -> PathBuf {
-        self.folder.join(format!("{}-{}{ENDING}", plain_name(label), rate.as_bps()))
+    fn file(&self, label: &str, rate: Rate, ending: &str) -> PathBuf {
+        self.folder.join(format!("{}-{}{ending}", plain_name(label), rate.as_bps()))
     }
 }
 
@@ -102,6 +131,15 @@ pub(super) fn capacity_kept(results: &Path, to: &str) -> Option<Rate> {
     (path["to"] == to).then(|| serde_json::from_value(path["capacity"].clone()).ok()).flatten()
 }
 
+/// What a file has, if it is there.
+fn there(path: &Path) -> Result<Option<Vec<u8>>, String> {
+    match std::fs::read(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("cannot use {}: {error}", path.display())),
+    }
+}
+
 /// The files that an earlier benchmark left, if there are no others.
 fn left_behind(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let failed = |error: std::io::Error| format!("cannot replace {}: {error}", folder.display());
@@ -111,7 +149,10 @@ fn left_behind(folder: &Path) -> Result<Vec<PathBuf>, String> {
         Err(error) => return Err(failed(error)),
     };
     let files: Vec<PathBuf> = entries.iter().map(std::fs::DirEntry::path).collect();
-    let ours = |file: &PathBuf| file.ends_with(PARAMETERS) || file.to_string_lossy().ends_with(ENDING);
+    let ours = |file: &PathBuf| {
+        let name = file.to_string_lossy();
+        file.ends_with(PARAMETERS) || name.ends_with(ENDING) || name.ends_with(SEAL)
+    };
     match files.iter().find(|file| !ours(file)) {
         Some(other) => Err(format!("{} is in the way: it is no finished rate", other.display())),
         None => Ok(files),
@@ -123,33 +164,41 @@ impl Kept for Finished {
         if *self.earlier() {
             return Ok(None);
         }
-        let path = self.file(label, rate);
+        let (path, seal) = (self.file(label, rate, ENDING), self.file(label, rate, SEAL));
         let wrong = |error: &dyn std::fmt::Display| format!("cannot use {}: {error}", path.display());
-        match std::fs::File::open(&path) {
-            Ok(file) => {
-                let rows = read_csv(file).map_err(|error| wrong(&error))?;
-                let records = rows.collect::<Result<Vec<Record>, _>>().map_err(|error| wrong(&error))?;
-                match records.iter().find(|record| record.rate != Some(rate)).map(|record| record.rate) {
-                    Some(Some(other)) => Err(wrong(&format!("it was measured at {other}"))),
-                    Some(None) => Err(wrong(&"it does not say at which rate it was measured")),
-                    None => Ok(Some(records)),
-                }
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(wrong(&error)),
+        // Of a file that nobody vouches for nothing is known: it was never finished.
+        let (Some(text), Some(sealed)) = (there(&path)?, there(&seal)?) else { return Ok(None) };
+        let rows = read_csv(text.as_slice()).map_err(|error| wrong(&error))?;
+        let records = rows.collect::<Result<Vec<Record>, _>>().map_err(|error| wrong(&error))?;
+        match records.iter().find(|record| record.rate != Some(rate)).map(|record| record.rate) {
+            Some(Some(other)) => return Err(wrong(&format!("it was measured at {other}"))),
+            Some(None) => return Err(wrong(&"it does not say at which rate it was measured")),
+            None => {}
+        }
+        let sealed: Seal =
+            serde_json::from_slice(&sealed).map_err(|error| format!("cannot use {}: {error}", seal.display()))?;
+        match sealed.broken_by(&Seal::of(&text, records.len())) {
+            Some(why) => Err(wrong(&why)),
+            None => Ok(Some(records)),
         }
     }
 
     fn keep(&self, label: &str, rate: Rate, records: &[Record]) -> Result<(), String> {
         self.make_way()?;
-        let (path, parameters) = (self.file(label, rate), self.folder.join(PARAMETERS));
+        let (path, seal) = (self.file(label, rate, ENDING), self.file(label, rate, SEAL));
+        let parameters = self.folder.join(PARAMETERS);
+        let write = |path: &Path, text: &[u8]| {
+            write_atomically(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
+        };
         if !parameters.exists() {
-            write_atomically(&parameters, self.conditions.as_bytes())
-                .map_err(|error| format!("cannot write {}: {error}", parameters.display()))?;
+            write(&parameters, self.conditions.as_bytes())?;
         }
         let ends = records.iter().any(|record| record.passed.is_some());
         let rated = records.iter().map(|record| Record { rate: Some(rate), ..*record });
-        write_atomically_by(&path, |out| write_csv(std::io::BufWriter::new(out), rated, ends))
-            .map_err(|error| format!("cannot write {}: {error}", path.display()))
+        let mut text = Vec::new();
+        write_csv(&mut text, rated, ends).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        // The seal first: without what it vouches for it is nothing.
+        write(&seal, &serde_json::to_vec(&Seal::of(&text, records.len())).map_err(|error| error.to_string())?)?;
+        write(&path, &text)
     }
 }

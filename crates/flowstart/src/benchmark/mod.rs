@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use flowstart_benchmark::{Benchmark, BenchmarkResult, MeasuredError, measured, rates_measured};
 use flowstart_pages::benchmark::Shown;
-use flowstart_race::{Contestant, Race, RunOptions};
+use flowstart_race::{Contestant, Race, RunOptions, labels};
 use flowstart_service_curve::{ProbeConfig, ProbeVerdict, RecordError, Undecided, Video};
 use flowstart_units::{Bytes, Rate};
 
@@ -77,6 +77,7 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
         prepare_folder(folder)?;
     }
     pages::prepare(&args.page)?;
+    figure_is_there(args, &benchmark)?;
     if let Some(file) = &args.delays {
         delays::prepare(file, &args.measured)?;
     }
@@ -92,10 +93,7 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
             other => Failure::Usage(format!("{} {other}", file.display())),
         };
         let mut one = measured(&benchmark, file, args.measured_rate, PARQUET_READER).map_err(refuse)?;
-        // Files of the same name in different folders.
-        if args.measured.iter().filter(|other| other.file_stem() == file.file_stem()).count() > 1 {
-            one.label = file.with_extension("").display().to_string();
-        }
+        one.label = label(args, file);
         for probe in &one.estimate.probes {
             if let ProbeVerdict::Undecided(Undecided::Missing { percent }) = probe.verdict {
                 let missing = RecordError::Missing(probe.rate, percent);
@@ -178,6 +176,30 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
     }
     messages.and(files).and(pages)?;
     if complete || really.verdict.is_err() { really.verdict } else { Err(Failure::Interrupted) }
+}
+
+/// What tables call a file of measurements: its name, with the folder where others have the same.
+fn label(args: &BenchmarkArgs, file: &Path) -> String {
+    if args.measured.iter().filter(|other| other.file_stem() == file.file_stem()).count() > 1 {
+        return file.with_extension("").display().to_string();
+    }
+    file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Refuses the name of a figure that the page will not have, before anything is measured.
+fn figure_is_there(args: &BenchmarkArgs, benchmark: &Benchmark) -> Done {
+    let Some(name) = &args.page.figure else { return Ok(()) };
+    let mut labels = labels(&benchmark.race.contestants);
+    #[cfg(feature = "quic")]
+    if args.to.is_some() {
+        labels.extend(asked::contestants(args)?.iter().map(to::label));
+    }
+    if args.to.is_none() {
+        labels.extend(real::labels(args)?);
+    }
+    labels.extend(args.measured.iter().map(|file| label(args, file)));
+    let titles = flowstart_pages::benchmark::titles(benchmark, u64::from(args.runs.unwrap_or(1)), &labels);
+    pages::chosen(&titles.iter().map(String::as_str).collect::<Vec<_>>(), name).map(drop)
 }
 
 /// The folder of the results: as asked, else the default one unless results go elsewhere.

@@ -74,6 +74,27 @@ pub(super) fn step(benchmark: &Benchmark) -> Rate {
     Rate::from_bps((benchmark.fair_share().as_bps() / STEPS).max(1))
 }
 
+/// The stacks that are asked for.
+#[cfg(target_os = "linux")]
+fn stacks(args: &BenchmarkArgs) -> Result<Vec<flowstart_real::Stack>, Failure> {
+    use flowstart_real::{Program, Stack};
+    let controls = args.real.iter().map(|name| flowstart_real::control_named(name.trim()).map(Stack::Control));
+    let program = args.command.as_ref().map(|line| Program::new(line, args.server.as_deref()).map(Stack::Program));
+    Ok(controls.chain(quic(args)?.into_iter().map(Ok)).chain(program).collect::<Result<_, _>>()?)
+}
+
+/// What tables call them.
+#[cfg(target_os = "linux")]
+pub(super) fn labels(args: &BenchmarkArgs) -> Result<Vec<String>, Failure> {
+    Ok(stacks(args)?.iter().map(flowstart_real::Stack::label).collect())
+}
+
+/// Elsewhere there are none.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn labels(_: &BenchmarkArgs) -> Result<Vec<String>, Failure> {
+    Ok(Vec::new())
+}
+
 /// Measures the stacks that are asked for, and from then on Ctrl-C asks for an orderly end.
 #[cfg(target_os = "linux")]
 pub(super) fn measure(
@@ -82,7 +103,7 @@ pub(super) fn measure(
     folder: Option<&Path>,
 ) -> Result<(Cancel, Really), Failure> {
     use flowstart_benchmark::Kept;
-    use flowstart_real::{Program, RealBenchmark, Stack};
+    use flowstart_real::RealBenchmark;
 
     use super::kept::Finished;
     use crate::output::{note, progress, roughly};
@@ -94,10 +115,7 @@ pub(super) fn measure(
             Really { attained: Vec::new(), complete: true, verdict: Ok(()), paths: None },
         ));
     }
-    let controls = args.real.iter().map(|name| flowstart_real::control_named(name.trim()).map(Stack::Control));
-    let program = args.command.as_ref().map(|line| Program::new(line, args.server.as_deref()).map(Stack::Program));
-    let stacks: Vec<Stack> =
-        controls.chain(quic(args)?.into_iter().map(Ok)).chain(program).collect::<Result<_, _>>()?;
+    let stacks = stacks(args)?;
     if let Some(twice) = (1..stacks.len()).find(|number| stacks[..*number].contains(&stacks[*number])) {
         return Err(Failure::Usage(format!("{} is to be measured twice", stacks[twice].label())));
     }
@@ -135,9 +153,6 @@ pub(super) fn measure(
     let verdict = failed.map_or(verdict, |error| Err(error.into()));
     if let Some(worst) = fidelities.iter().max_by_key(|fidelity| fidelity.p99) {
         note(&format!("{} paths; the least faithful: {worst}", fidelities.len()));
-    }
-    if args.command.is_some() && fidelities.iter().any(|fidelity| fidelity.packets == 0) {
-        note("no packet passed a path: what the command says of its messages is not of that path");
     }
     if let Some(stamps) = &stamps {
         note(&stamps.to_string());

@@ -115,7 +115,7 @@ impl Way {
 }
 
 /// What tables call it.
-fn label(contestant: &Contestant) -> String {
+pub(super) fn label(contestant: &Contestant) -> String {
     format!("{contestant} (QUIC)")
 }
 

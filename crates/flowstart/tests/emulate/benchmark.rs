@@ -107,9 +107,11 @@ fn ctrl_c_ends_a_benchmark_and_leaves_no_namespace() {
     assert_eq!(names_of(pid), Vec::<String>::new());
 }
 
-/// A program that sends nothing and writes a record: messages at {rate} bit/s for {seconds} s, each
-/// of which takes 31 ms.
-const PROGRAM: &str = "echo sent_us,left_us,arrived_us,received_us; gap=$((1448 * 8000000 / {rate})); n=0; \
+/// A program that sends what nobody takes and writes an invented record: messages at {rate} bit/s
+/// for {seconds} s, each of which takes 31 ms.
+const PROGRAM: &str = "bash -c 'exec 2>/dev/null; exec 3>/dev/udp/$FLOWSTART_SERVER/9; \
+                       for ((n = {seconds} * {rate} / 11584; n > 0; n--)); do printf %1448s >&3; done'; \
+                       echo sent_us,left_us,arrived_us,received_us; gap=$((1448 * 8000000 / {rate})); n=0; \
                        while [ $n -lt $(({seconds} * 1000000 / gap)) ]; do at=$((n * gap)); \
                        echo $at,$((at + 1000)),$((at + 21000)),$((at + 31000)); n=$((n + 1)); done; \
                        sleep {seconds}; sleep 0.2";
@@ -128,9 +130,13 @@ fn a_program_is_judged_by_the_record_that_it_writes() {
             assert!((mean(part) / seconds - 1.0).abs() < 0.02, "{part}: {}", mean(part));
         }
     }
-    // It sent nothing, which nobody can see in its times.
-    let output = flowstart(&[SHORT, &["--command", PROGRAM, "--fidelity", "10s"]].concat()).output().unwrap();
-    assert!(text(&output.stderr).contains("no packet passed a path"), "{}", text(&output.stderr));
+    // Nobody can see in its times that it sent nothing, or not all, but nothing left its host.
+    let invented = PROGRAM.replace("n > 0; n--", "n > 0; n = 0");
+    let output = flowstart(&[SHORT, &["--command", &invented, "--fidelity", "10s"]].concat()).output().unwrap();
+    let said = text(&output.stderr);
+    assert!(output.status.code() == Some(2) && output.stdout.is_empty(), "{said}");
+    assert!(said.contains("at 2 Mbit/s: the record that the command wrote has 690 messages"), "{said}");
+    assert!(said.contains("of 1448 bytes, and ") && said.contains(" left its host"), "{said}");
     let refused = |line: &str| {
         let output = flowstart(&[SHORT, &["--command", line]].concat()).output().unwrap();
         assert_eq!(output.status.code(), Some(2));
@@ -241,7 +247,27 @@ fn what_was_finished_is_not_probed_again() {
     fs::copy(slow.to_string_lossy().replace("-2000000bps", "-4000000bps"), &slow).unwrap();
     let (status, _, said) = again(&[]);
     assert!(status == Some(2) && said.contains("-2000000bps.csv: it was measured at 4 Mbit/s"), "{said}");
+    // A file that was cut where a line ends, and one that somebody wrote into.
+    let text_of = String::from_utf8(kept.clone()).unwrap();
+    let rows = text_of.lines().count() - 1;
+    let cut: String = text_of.lines().take(101).map(|line| format!("{line}\n")).collect();
+    fs::write(&slow, cut).unwrap();
+    let (status, _, said) = again(&[]);
+    assert!(status == Some(2) && said.contains(&format!("bps.csv: it has 100 of the {rows} rows")), "{said}");
+    assert!(said.contains("remove it to have the rate probed again"), "{said}");
+    let last = text_of.trim_end().rsplit(',').next().unwrap();
+    fs::write(&slow, text_of.replace(last, &(last.parse::<u64>().unwrap() + 1).to_string())).unwrap();
+    let (status, _, said) = again(&[]);
+    assert!(status == Some(2) && said.contains("bps.csv: it is not as it was written"), "{said}");
+    // Of one that nobody vouches for nothing is known.
+    fs::write(&slow, &kept).unwrap();
+    let seal = slow.with_extension("json");
+    let sealed = fs::read(&seal).unwrap();
+    fs::remove_file(&seal).unwrap();
+    let (status, _, said) = again(&[]);
+    assert!(status == Some(0) && said.contains("rates that were finished before: 1"), "{said}");
     fs::write(&slow, kept).unwrap();
+    fs::write(&seal, sealed).unwrap();
     fs::write(&files()[0], "nothing\n").unwrap();
     let (status, _, said) = again(&[]);
     assert!(status == Some(2) && said.contains("cannot use"), "{said}");
@@ -322,6 +348,10 @@ fn what_only_simulations_do_and_what_the_kernel_cannot_is_refused() {
         (vec!["--real", "reno,reno"], "reno (kernel) is to be measured twice"),
         (vec!["--real", "reno", "--background", "search+cubic"], "the kernel's cubic begins with hystart"),
         (vec!["--real", "reno", "--capacity", "1Mbit/s"], "the highest is 1.2 fair shares, 1 Mbit/s"),
+        (
+            vec!["--real", "reno", "--figure", "nosuch", "-o", "no.svg"],
+            "there is no figure \"nosuch\"; there are: Attainable rate, Delay bound of a video, Delays, reno (kernel)",
+        ),
     ] {
         let mut all: Vec<&str> = SHORT.to_vec();
         if arguments.contains(&"--capacity") {

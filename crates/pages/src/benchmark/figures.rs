@@ -7,16 +7,25 @@ use flowstart_units::Span;
 
 use super::tables::kilobytes;
 
+/// The titles of the pictures.
+pub(super) const ATTAINABLE: &str = "Attainable rate";
+pub(super) const SUSTAINED: &str = "Which rates are sustained";
+pub(super) const VIDEO: &str = "Delay bound of a video";
+pub(super) const STARTUP: &str = "Start-up service curve";
+pub(super) const BURSTS: &str = "Service of bursts";
+
+/// That of the delays of one contestant.
+pub(super) fn delays_of(label: &str) -> String {
+    format!("Delays, {label}")
+}
+
 /// Of the dots of a rate that is undecided every so-many-th is drawn.
 const SPARSE: usize = 8;
 
 /// The attainable rate with its band.
 pub(super) fn attainable(result: &BenchmarkResult, colors: &[Color], command: &str) -> Figure {
-    let mut figure = Figure::new(
-        "Attainable rate",
-        Axis::new("Length of the interval", "s").log(),
-        Axis::new("Attainable rate", "Mbit/s"),
-    );
+    let mut figure =
+        Figure::new(ATTAINABLE, Axis::new("Length of the interval", "s").log(), Axis::new("Attainable rate", "Mbit/s"));
     figure.caption =
         "Payload rate that an interval has at least, except with the table's probability; 95 % bootstrap band."
             .to_owned();
@@ -37,7 +46,7 @@ pub(super) fn attainable(result: &BenchmarkResult, colors: &[Color], command: &s
 /// Distribution of the delays at every probed rate of one contestant.
 pub(super) fn delays(one: &Attained, command: &str) -> Figure {
     let mut figure = Figure::new(
-        format!("Delays, {}", one.label),
+        delays_of(&one.label),
         Axis::new("Delay", "ms").log(),
         Axis::new("Fraction of packets delayed longer", "").log(),
     );
@@ -66,7 +75,7 @@ pub(super) fn delays(one: &Attained, command: &str) -> Figure {
 /// Delay bounds of the video's frames.
 pub(super) fn video(result: &BenchmarkResult, colors: &[Color], command: &str) -> Figure {
     let mut figure = Figure::new(
-        "Delay bound of a video",
+        VIDEO,
         Axis::new("Delay bound", "ms").log(),
         Axis::new("Fraction of frames with a larger bound", ""),
     );
@@ -89,7 +98,7 @@ pub(super) fn video(result: &BenchmarkResult, colors: &[Color], command: &str) -
 /// What bursts are served, beside the convex curves.
 pub(super) fn bursts(result: &BenchmarkResult, colors: &[Color], command: &str) -> Figure {
     let mut figure = Figure::new(
-        "Service of bursts",
+        BURSTS,
         Axis::new("Time since the burst was handed over", "s").log(),
         Axis::new("Delivered to the application", "kB"),
     );
@@ -116,7 +125,7 @@ pub(super) fn bursts(result: &BenchmarkResult, colors: &[Color], command: &str) 
 /// The start-up service curves, with the medians.
 pub(super) fn startup(result: &BenchmarkResult, colors: &[Color], command: &str) -> Figure {
     let mut figure = Figure::new(
-        "Start-up service curve",
+        STARTUP,
         Axis::new("Time since the connection was opened", "s").log(),
         Axis::new("Delivered to the application", "kB").log(),
     );

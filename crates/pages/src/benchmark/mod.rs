@@ -6,11 +6,27 @@ mod page;
 mod seeds;
 mod tables;
 
-use flowstart_benchmark::BenchmarkResult;
+use flowstart_benchmark::{Benchmark, BenchmarkResult};
 use flowstart_report::{Color, Page, Palette, Table, Terminal};
 use flowstart_service_curve::End;
 
 use crate::compare::others;
+
+/// The titles of the pictures that a page will have if all is measured that is asked for: of so many
+/// runs, of whom the tables call like this.
+#[must_use]
+pub fn titles(benchmark: &Benchmark, runs: u64, labels: &[String]) -> Vec<String> {
+    let simulated = !benchmark.race.contestants.is_empty();
+    let there = [
+        (figures::ATTAINABLE, true),
+        (figures::SUSTAINED, runs > 1),
+        (figures::VIDEO, true),
+        (figures::STARTUP, simulated && benchmark.connections > 0),
+        (figures::BURSTS, simulated && benchmark.bursts > 0),
+    ];
+    let there = there.into_iter().filter(|(_, there)| *there).map(|(title, _)| title.to_owned());
+    there.chain(labels.iter().map(|label| figures::delays_of(label))).collect()
+}
 
 /// A result in the forms in which it is shown.
 pub struct Shown<'a> {

@@ -5,7 +5,7 @@ use flowstart_report::{Axis, Cell, Color, Column, Figure, Series, Table};
 use flowstart_service_curve::{End, ProbeVerdict};
 use flowstart_units::{Rate, Span};
 
-use super::tables;
+use super::{figures, tables};
 
 /// The value in the middle (of an even number the lower of the two), the lowest and the highest.
 pub(super) fn spread(mut values: Vec<f64>) -> Option<[f64; 3]> {
@@ -148,7 +148,7 @@ pub(super) fn median(results: &[BenchmarkResult], number: usize, value: impl Fn(
 /// The attainable rate: the median, and a band from the lowest seed to the highest.
 pub(super) fn attainable(results: &[BenchmarkResult], colors: &[Color], command: &str) -> Figure {
     let mut figure = Figure::new(
-        "Attainable rate",
+        figures::ATTAINABLE,
         Axis::new("Length of the interval", "s").log(),
         Axis::new("Attainable rate", "Mbit/s"),
     );
@@ -177,7 +177,7 @@ pub(super) fn attainable(results: &[BenchmarkResult], colors: &[Color], command:
 /// found it too high.
 pub(super) fn verdicts(results: &[BenchmarkResult], colors: &[Color], command: &str) -> Figure {
     let mut figure = Figure::new(
-        "Which rates are sustained",
+        figures::SUSTAINED,
         Axis::new("Probed rate", "Mbit/s"),
         Axis::new("Share of the seeds", "").range(0.0, 1.0),
     );

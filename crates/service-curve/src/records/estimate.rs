@@ -62,7 +62,8 @@ fn variance(values: &[f64]) -> f64 {
     const BLOCKS: usize = 20;
     let about = |values: &[f64]| {
         let mean = mean(values);
-        values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / values.len().saturating_sub(1).max(1) as f64
+        values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>()
+            / values.len().saturating_sub(1).max(1) as f64
     };
     let length = values.len() / BLOCKS;
     let blocks: Vec<f64> = values.chunks_exact(length.max(1)).map(mean).collect();
