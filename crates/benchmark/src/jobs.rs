@@ -10,6 +10,7 @@ use flowstart_simulator::Simulation;
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::path::Prepared;
+use super::work::Work;
 use super::{Attained, Benchmark, BenchmarkResult, MESSAGE, VIDEO_FRAMES, VIDEO_SEED, VideoBound};
 use flowstart_parallel::{Cancel, in_parallel};
 use flowstart_probing::{Deliveries, Train, TrainConfig};
@@ -47,7 +48,8 @@ impl Known {
 }
 
 impl Benchmark {
-    /// Runs the benchmark. The result does not depend on the number of threads.
+    /// Runs the benchmark. The result does not depend on the number of threads. Progress is told in
+    /// simulated seconds, of those that are expected to be needed.
     ///
     /// # Errors
     /// If the benchmark is not [valid](Benchmark::validate) or no threads can be started.
@@ -62,18 +64,27 @@ impl Benchmark {
         let never = Cancel::default();
         let cancel = options.cancel.unwrap_or(&never);
         let known: Vec<Known> = (0..contestants).map(|_| Known::default()).collect();
-        let progress = |done| {
+        let work = Work::new(jobs.iter().map(|job| self.expected(*job)));
+        let progress = |_| {
             if let Some(progress) = options.progress {
-                progress(done, jobs.len());
+                let (done, of) = work.seconds();
+                progress(done, of);
             }
         };
-        let results = in_parallel(jobs.len(), options.threads, cancel, progress, |number| match jobs[number] {
-            Job::Probe(contestant, rate) => self.probe(contestant, self.rates()[rate], &known[contestant], cancel),
-            Job::Startup(contestant, connection) => self.connection(contestant, connection, cancel),
-            Job::Bursts(_) if cancel.is_cancelled() => Ok(JobResult::Nothing),
-            Job::Bursts(contestant) => self
-                .handed_over(&self.race.contestants[contestant])
-                .map(|(bursts, seconds)| JobResult::Bursts(bursts, seconds)),
+        let results = in_parallel(jobs.len(), options.threads, cancel, progress, |number| {
+            let watch = |simulated| work.is_at(number, simulated);
+            let result = match jobs[number] {
+                Job::Probe(contestant, rate) => {
+                    self.probe(contestant, self.rates()[rate], &known[contestant], (&watch, cancel))
+                }
+                Job::Startup(contestant, connection) => self.connection(contestant, connection, cancel),
+                Job::Bursts(_) if cancel.is_cancelled() => Ok(JobResult::Nothing),
+                Job::Bursts(contestant) => self
+                    .handed_over(&self.race.contestants[contestant])
+                    .map(|(bursts, seconds)| JobResult::Bursts(bursts, seconds)),
+            };
+            work.is_done(number);
+            result
         })
         .map_err(RaceError::new)?;
         let mut simulated_seconds = 0.0;
@@ -132,13 +143,37 @@ impl Benchmark {
         Ok(BenchmarkResult { benchmark: self.clone(), attained, complete, simulated_seconds })
     }
 
+    /// How much simulated time a job is expected to need. Near the fair share rates are watched for
+    /// about as long as growth needs to be seen, below its half for the least time.
+    fn expected(&self, job: Job) -> Span {
+        let any = self.race.contestants.first();
+        let before = any.map_or(Span::ZERO, |one| self.with_peers(one).effective_warm_up());
+        before
+            + match job {
+                Job::Probe(_, rate) => {
+                    let near = self.rates()[rate] > self.half();
+                    let samples = self.probe.sampling_gap * self.probe.samples as u64;
+                    let short = self.probe.least_time.max(samples);
+                    let watched = if near { short.max(self.probe.overload_after) } else { short };
+                    self.probe.warm_up + watched.min(self.lasting)
+                }
+                Job::Startup(..) => self.startup,
+                Job::Bursts(_) => self.burst_gap * u64::from(self.bursts),
+            }
+    }
+
+    /// Half of the fair share.
+    fn half(&self) -> Rate {
+        self.fair_share().mul_ratio(1, 2)
+    }
+
     /// The probing rates by number, as they are begun. Those above half the fair share first, from
     /// the lowest on: they take longest, and those that are too high save those above them. The
     /// short rest fills what is left, so that no thread waits long for the last. Where the first
     /// that is not accepted ends the curve, it may be any: then from the lowest on.
     pub(super) fn order(&self) -> Vec<usize> {
         let rates = self.rates();
-        let half = self.fair_share().mul_ratio(1, 2);
+        let half = self.half();
         let (short, mut order): (Vec<usize>, Vec<usize>) =
             (0..rates.len()).partition(|number| rates[*number] <= half && !self.probe.first_ends);
         order.extend(short.into_iter().rev());
@@ -197,13 +232,22 @@ impl Benchmark {
         let too_high = |probe: &RateProbe| probe.verdict == ProbeVerdict::NonStationary;
         let of = |contestant: &usize| !self.probe.first_ends && !probes[*contestant].iter().any(too_high);
         let jobs: Vec<usize> = (0..probes.len()).filter(of).collect();
-        let probe = |number: usize| self.probe(jobs[number], self.rate_beyond(), &Known::default(), cancel);
+        let probe = |number: usize| self.probe(jobs[number], self.rate_beyond(), &Known::default(), (&|_| (), cancel));
         let results = in_parallel(jobs.len(), options.threads, cancel, |_| (), probe).map_err(RaceError::new)?;
         let done = jobs.iter().zip(results).filter_map(|(contestant, result)| Some((*contestant, result?)));
         done.map(|(contestant, result)| result.map(|result| (contestant, result))).collect()
     }
 
-    fn probe(&self, contestant: usize, rate: Rate, known: &Known, cancel: &Cancel) -> Result<JobResult, RaceError> {
+    /// Probes a contestant at a rate; `watch` hears how much was simulated.
+    fn probe(
+        &self,
+        contestant: usize,
+        rate: Rate,
+        known: &Known,
+        (watch, cancel): (&dyn Fn(Span), &Cancel),
+    ) -> Result<JobResult, RaceError> {
+        /// Messages from one time that is told to the next.
+        const EVERY: u64 = 1_000;
         // The end only ever comes nearer: whoever is skipped is above it in the end, too.
         let beyond = || last_wanted(known.verdicts().iter().copied(), &self.probe).is_some_and(|last| last < rate);
         let unwanted = || cancel.is_cancelled() || beyond();
@@ -217,7 +261,14 @@ impl Benchmark {
         let wrong = |error: flowstart_service_curve::Error| RaceError::new(error.to_string());
         let gap = rate.transmission_time(Bytes::new(MESSAGE));
         let mut kept = self.keep_messages.then(|| MessageTrain { rate, start, gap, delays: Vec::new() });
-        let watched = train.by_ref().inspect(|delay| kept.iter_mut().for_each(|kept| kept.delays.push(*delay)));
+        let mut messages = 0_u64;
+        let watched = train.by_ref().inspect(|delay| {
+            kept.iter_mut().for_each(|kept| kept.delays.push(*delay));
+            messages += 1;
+            if messages.is_multiple_of(EVERY) {
+                watch(start.since(Time::ZERO) + gap * messages);
+            }
+        });
         let probe = probe_rate(rate, watched, &self.simulated_procedure()).map_err(wrong)?;
         if unwanted() {
             return Ok(JobResult::Nothing);

@@ -41,6 +41,7 @@ mod measured;
 mod parts;
 mod path;
 mod probed;
+mod work;
 
 use flowstart_service_curve::{
     BandConfig, BandPoint, BurstCurve, Estimate, GiveUp, Joint, MessageTrain, Probability, ProbeConfig, Record,

@@ -371,3 +371,24 @@ fn a_slow_probe_of_bbr_waits_among_bursts_as_long_as_in_the_kernel() {
     waits.sort_unstable();
     assert!(waits[2] > Span::from_millis(200) && waits[2] < Span::from_millis(300), "{waits:?}");
 }
+
+/// "1 of 33 after 13 s, about 417 s left", and 14 s later it was over: rates near the fair share
+/// take a hundred times as long as new connections.
+#[test]
+fn progress_is_told_in_simulated_seconds_and_ends_with_all_that_was_expected() {
+    let benchmark = light(&["reno"], 1);
+    let told = std::sync::Mutex::new(Vec::new());
+    let progress = |done: usize, of: usize| told.lock().unwrap().push((done, of));
+    let options = RunOptions { threads: Some(1), progress: Some(&progress), ..RunOptions::default() };
+    benchmark.run(&options).unwrap();
+    let told = told.into_inner().unwrap();
+    let (first, last) = (told[0], told[told.len() - 1]);
+    let before = benchmark.with_peers(&benchmark.race.contestants[0]).effective_warm_up().as_secs_f64();
+    let near = before + 2.0 + 20.0;
+    assert_eq!(first.0, near as usize, "the first rate: {told:?}");
+    assert_eq!(last.0, last.1, "{told:?}");
+    assert!(told.windows(2).all(|two| two[0].0 <= two[1].0 && two[0].1 == two[1].1), "{told:?}");
+    // Rates near the share and others, three connections of a second, and bursts.
+    let all = benchmark.rates().len() as f64 * near + 3.0 * (before + 1.0) + before + 200.0;
+    assert_eq!(last.1, all as usize, "{told:?}");
+}

@@ -246,9 +246,17 @@ pub(crate) struct Progress {
     said: Option<Mutex<Instant>>,
     told: Option<session::Progress>,
     of: AtomicU64,
+    /// Per cent that must be done before it is said how much time is left.
+    enough: u64,
 }
 
 impl Progress {
+    /// Says how much time is left only when so many per cent are done: where pieces of work are
+    /// unlike, the first ones say little of the others.
+    pub(crate) fn estimated_from(self, enough: u64) -> Self {
+        Self { enough, ..self }
+    }
+
     /// There is this much to do.
     pub(crate) fn set_length(&self, of: u64) {
         // Without a length it would be drawn as full.
@@ -270,7 +278,7 @@ impl Progress {
         let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
         if said.elapsed() >= TELL_EVERY {
             *said = Instant::now();
-            note(&progress_line(self.what, done, of, self.began.elapsed()));
+            note(&progress_line(self.what, (done, of), self.began.elapsed(), self.enough));
         }
     }
 
@@ -300,13 +308,14 @@ pub(crate) fn progress(what: &'static str) -> Progress {
         said: lines.then(|| Mutex::new(began)),
         told: hooks.and_then(|hooks| hooks.progress),
         of: AtomicU64::new(0),
+        enough: 0,
     }
 }
 
-/// "racing: 30 of 120 after 10 s, about 30 s left".
-fn progress_line(what: &str, done: u64, of: u64, elapsed: Duration) -> String {
+/// "racing: 30 of 120 after 10 s, about 30 s left", of which the last part only if enough is done.
+fn progress_line(what: &str, (done, of): (u64, u64), elapsed: Duration, enough: u64) -> String {
     let line = format!("{what}: {done} of {of} after {:.0} s", elapsed.as_secs_f64());
-    if done == 0 || done >= of {
+    if done == 0 || done >= of || done.saturating_mul(100) < of.saturating_mul(enough) {
         return line;
     }
     let left = elapsed.as_secs_f64() / done as f64 * (of - done) as f64;
@@ -329,9 +338,12 @@ mod tests {
     #[test]
     fn a_line_of_progress_says_how_much_is_left() {
         let ten = Duration::from_secs(10);
-        assert_eq!(progress_line("racing", 30, 120, ten), "racing: 30 of 120 after 10 s, about 30 s left");
-        assert_eq!(progress_line("racing", 0, 120, ten), "racing: 0 of 120 after 10 s");
-        assert_eq!(progress_line("racing", 120, 120, ten), "racing: 120 of 120 after 10 s");
+        let line = |done, of, enough| progress_line("racing", (done, of), ten, enough);
+        assert_eq!(line(30, 120, 0), "racing: 30 of 120 after 10 s, about 30 s left");
+        assert_eq!(line(0, 120, 0), "racing: 0 of 120 after 10 s");
+        assert_eq!(line(120, 120, 0), "racing: 120 of 120 after 10 s");
+        assert_eq!(line(1, 33, 20), "racing: 1 of 33 after 10 s", "too little to tell");
+        assert_eq!(line(24, 120, 20), "racing: 24 of 120 after 10 s, about 40 s left");
     }
 
     #[test]

@@ -34,6 +34,9 @@ use self::args::DEFAULT_CONTESTANT;
 
 /// Where results go unless something else is said.
 const DEFAULT_FOLDER: &str = "flowstart-benchmark";
+/// Where what is simulated takes longest stands first, and what follows may turn out not to be
+/// wanted: how long it takes is said when so many per cent of what is expected are done.
+const ENOUGH: u64 = 20;
 /// Frames per second of a film unless something else is said, as in cinemas.
 const FILM_FPS: u64 = 24;
 /// Names of the files in it.
@@ -113,7 +116,7 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
     };
     #[cfg(not(feature = "quic"))]
     let (cancel, mut really) = real::measure(&benchmark, args, folder.as_deref())?;
-    let bar = progress("probing");
+    let bar = progress("simulated seconds").estimated_from(ENOUGH);
     let runs = u64::from(args.runs.unwrap_or(1));
     // That of the first seed gets what was measured elsewhere.
     let mut result =
