@@ -204,6 +204,20 @@ fn without_intervals_nothing_is_set_off_as_the_best() {
     }
 }
 
+/// After 5 s a fair share of 5 Mbit/s was "too high".
+#[test]
+fn of_growth_that_is_watched_for_less_than_a_minute_beside_others_it_is_said_that_it_may_be_none() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let told = |more: &[&str]| {
+        let arguments = with(&[&["--connections", "0", "--bursts", "0", "--no-report"], more].concat());
+        let ran = run(folder.path(), &arguments).success();
+        String::from_utf8(ran.get_output().stderr.clone()).expect("UTF-8")
+    };
+    let said = told(&["--background", "cubic"]);
+    assert!(said.contains("--overload-after 2 s: a connection beside others recovers from losses"), "{said}");
+    assert!(!told(&[]).contains("--overload-after"), "alone it has nothing to recover from");
+}
+
 #[test]
 fn what_cannot_be_benchmarked_is_refused_before_anything_runs() {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -17,7 +17,7 @@ use flowstart_benchmark::{Benchmark, BenchmarkResult, MeasuredError, measured, r
 use flowstart_pages::benchmark::Shown;
 use flowstart_race::{Contestant, Race, RunOptions, labels};
 use flowstart_service_curve::{ProbeConfig, ProbeVerdict, RecordError, Undecided, Video};
-use flowstart_units::{Bytes, Rate};
+use flowstart_units::{Bytes, Rate, Span};
 
 use crate::compare::{lay_over, once_each};
 use crate::formats::PARQUET_READER;
@@ -37,6 +37,9 @@ const DEFAULT_FOLDER: &str = "flowstart-benchmark";
 /// Where what is simulated takes longest stands first, and what follows may turn out not to be
 /// wanted: how long it takes is said when so many per cent of what is expected are done.
 const ENOUGH: u64 = 20;
+/// Delays that grow for less than this are no evidence beside others: a connection recovers from
+/// losses.
+const RECOVERY: Span = Span::from_secs(60);
 /// Frames per second of a film unless something else is said, as in cinemas.
 const FILM_FPS: u64 = 24;
 /// Names of the files in it.
@@ -70,6 +73,14 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
         benchmark.validate_procedure().map_err(Failure::usage)?;
     }
     meant_for_real(args, simulated)?;
+    if let Some(after) = args.overload_after.filter(|after| *after < RECOVERY)
+        && (benchmark.peers > 0 || benchmark.race.has_others())
+    {
+        note(&format!(
+            "--overload-after {after}: a connection beside others recovers from losses for a minute and more, and its \
+             delays grow meanwhile; rates may be called too high that are not"
+        ));
+    }
     if args.delays.is_some() && !simulated && !args.is_real() && args.to.is_none() {
         return Err(Failure::usage(
             "--delays writes what is measured here, and the files of --measured are all there is: name a contestant, or \

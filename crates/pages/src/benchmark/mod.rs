@@ -12,8 +12,8 @@ use flowstart_service_curve::End;
 
 use crate::compare::others;
 
-/// The titles of the pictures that a page will have if all is measured that is asked for: of so many
-/// runs, of whom the tables call like this.
+/// The titles of the pictures that a page will have if all is measured that is asked for: of so
+/// many runs, and of those whom the tables call like this.
 #[must_use]
 pub fn titles(benchmark: &Benchmark, runs: u64, labels: &[String]) -> Vec<String> {
     let simulated = !benchmark.race.contestants.is_empty();
