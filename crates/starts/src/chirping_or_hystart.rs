@@ -5,8 +5,8 @@
 //! without them: one more packet for every packet delivered, at most twice what is in flight. From
 //! chirps that were read, but drowned in jitter, it takes over with what is in flight and grows
 //! more slowly. On long and short ways its rounds are those that it would have had from the first
-//! ACK on; on others, if it takes over in the first burst of ACKs, from the next burst on. It is also in
-//! charge of transfers that are too short for chirps to gain anything.
+//! ACK on; on others, if it takes over in the first burst of ACKs, from the next burst on. It is
+//! also in charge of transfers that are too short for chirps to gain anything.
 
 use flowstart_chirping::{AdaptiveChirping, AdaptiveChirpingConfig};
 use flowstart_control::{
