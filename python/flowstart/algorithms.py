@@ -119,12 +119,17 @@ def register(kind: _Algorithm, /) -> _Algorithm: ...
 
 @overload
 def register(
-    *, name: str | None = None, ecn: bool = False
+    *, name: str | None = None, ecn: bool = False, draws: bool = False
 ) -> Callable[[_Algorithm], _Algorithm]: ...
 
 
 def register(
-    kind: _Algorithm | None = None, /, *, name: str | None = None, ecn: bool = False
+    kind: _Algorithm | None = None,
+    /,
+    *,
+    name: str | None = None,
+    ecn: bool = False,
+    draws: bool = False,
 ) -> _Algorithm | Callable[[_Algorithm], _Algorithm]:
     """Make an algorithm a contestant: a decorator for a subclass.
 
@@ -135,6 +140,8 @@ def register(
         kind: a subclass of `FlowStart` or `CongestionAvoidance`.
         name: its name; the class's in snake case unless given.
         ecn: flows with this avoidance answer accurate congestion marks (RFC 8257).
+        draws: what it does hangs on `seed`: then races have as many runs as were asked for,
+            also over a path where nothing is random.
 
     Raises:
         ValueError: if the name is taken by an algorithm of flowstart, or is none.
@@ -164,9 +171,9 @@ def register(
             return algorithm, methods
 
         if base is FlowStart:
-            _native.register_start(called, about, factory)
+            _native.register_start(called, about, factory, draws)
         else:
-            _native.register_avoidance(called, about, factory, ecn)
+            _native.register_avoidance(called, about, factory, ecn, draws)
         return kind
 
     return take if kind is None else take(kind)

@@ -481,21 +481,29 @@ pub(crate) fn lasting(text: String) -> &'static str {
 }
 
 /// Makes a flow start known. `factory(initial_window, mss, seed)` returns the object and the names
-/// of the methods that it has of its own.
+/// of the methods that it has of its own. With `draws` what it does hangs on the seed.
 #[pyfunction]
-pub(crate) fn register_start(name: String, about: String, factory: Py<PyAny>) -> PyResult<()> {
+pub(crate) fn register_start(name: String, about: String, factory: Py<PyAny>, draws: bool) -> PyResult<()> {
     let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
     let make = move |connection| -> Box<dyn OwnStart> { Box::new(PythonStart(Object::new(&factory, connection))) };
     let own = StartConfig::own(lasting(name), lasting(about), make).map_err(|error| wrong(&error))?;
-    StartConfig::register(own).map_err(|error| wrong(&error))
+    StartConfig::register(if draws { own.with_draws() } else { own }).map_err(|error| wrong(&error))
 }
 
-/// Makes a congestion avoidance known; with `ecn` its flows answer accurate marks.
+/// Makes a congestion avoidance known; with `ecn` its flows answer accurate marks, with `draws` what
+/// it does hangs on the seed.
 #[pyfunction]
-pub(crate) fn register_avoidance(name: String, about: String, factory: Py<PyAny>, ecn: bool) -> PyResult<()> {
+pub(crate) fn register_avoidance(
+    name: String,
+    about: String,
+    factory: Py<PyAny>,
+    ecn: bool,
+    draws: bool,
+) -> PyResult<()> {
     let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
     let make =
         move |connection| -> Box<dyn OwnAvoidance> { Box::new(PythonAvoidance(Object::new(&factory, connection))) };
     let own = AvoidanceConfig::own(lasting(name), lasting(about), make).map_err(|error| wrong(&error))?;
-    AvoidanceConfig::register(if ecn { own.with_ecn() } else { own }).map_err(|error| wrong(&error))
+    let own = if ecn { own.with_ecn() } else { own };
+    AvoidanceConfig::register(if draws { own.with_draws() } else { own }).map_err(|error| wrong(&error))
 }

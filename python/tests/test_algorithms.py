@@ -49,6 +49,27 @@ def test_a_start_without_methods_is_slow_start():
         assert ours.runs.column(measure) == theirs.runs.column(measure), measure
 
 
+def test_an_algorithm_that_draws_is_run_as_often_as_asked():
+    @flowstart.register(name="leaves_by_chance", draws=True)
+    class ByChance(flowstart.FlowStart):
+        """Leaves at a window that its seed says."""
+
+        def on_ack(self, ack, window):
+            if window.cwnd >= 16 + self.seed % 16:
+                return flowstart.Exit(window.cwnd, reason="delay")
+            return None
+
+    @flowstart.register(name="by_chance_beyond", draws=True)
+    class Beyond(Reno):
+        """Reno that says that it draws."""
+
+    assert race("plain_slow_start+cubic", runs=3).runs.num_rows == 1
+    drawn = race("leaves_by_chance+cubic", runs=3).runs
+    [name] = [name for name in drawn.column_names if name.startswith("completion_")]
+    assert len(drawn.column(name)) == 3
+    assert race("slow_start+by_chance_beyond", runs=3).runs.num_rows == 3
+
+
 def test_reno_in_python_is_reno():
     ours, theirs = race("slow_start+python_reno"), race("slow_start+reno")
     [name] = [name for name in theirs.runs.column_names if name.startswith("completion_")]

@@ -122,12 +122,12 @@ fn bunches_on_a_short_way_never_cost_more_than_a_quarter_of_the_reference() {
 }
 
 /// HyStart that took over among jitter had no train to go by and waited for RTTs that rise by 4 ms,
-/// most of the buffer: without a rule for short ways these 24 flows lost 2494 packets and took 1.05
-/// of its time, with it 1357 and 1.015.
+/// most of the buffer: without a rule for short ways these 24 flows lost 2520 packets and took 1.06
+/// of its time, with it 1301 and 1.016.
 #[test]
 fn jitter_on_a_short_way_fills_no_buffer() {
     let (mut lost, mut ratio) = (0, 0.0);
-    for (mbps, rtt, jitter) in [(500, 5, 300), (900, 5, 250), (300, 8, 400)] {
+    for (mbps, rtt, jitter) in [(500, 5, 300), (900, 5, 250), (300, 7, 350)] {
         let path = format!("{}\njitter = \"{jitter} us\"", path(mbps, rtt));
         for seed in 101..=108 {
             let [ours, hystart] =

@@ -293,11 +293,14 @@ impl Hystart {
         rtt > self.delay_min + self.config.delay_threshold(self.delay_min)
     }
 
-    /// The same where jitter of RTTs is known: then an eighth of a short RTT ends slow start, too,
-    /// if it is more than `jitter`.
+    /// The same where jitter of RTTs is known: then an eighth of the RTT of a short way ends slow
+    /// start, too, if it is more than `jitter`. The usual 4 ms are half of that RTT or more.
     pub(super) fn is_late_beyond(&self, rtt: Span, jitter: Span) -> bool {
-        let threshold = self.config.delay_threshold(self.delay_min);
-        rtt > self.delay_min + threshold.min((self.delay_min / self.config.delay_divisor).max(jitter))
+        let mut threshold = self.config.delay_threshold(self.delay_min);
+        if self.delay_min < self.short_way {
+            threshold = threshold.min((self.delay_min / self.config.delay_divisor).max(jitter));
+        }
+        rtt > self.delay_min + threshold
     }
 
     /// An ACK while others are in charge. On a long way round trips are counted from the first one

@@ -243,11 +243,11 @@ fn on_a_long_way_the_rounds_that_were_counted_stay() {
     }
 }
 
-/// An eighth of 8 ms is less than HyStart's 4 ms, an eighth of 40 ms is more.
+/// An eighth of 4 ms is less than HyStart's 4 ms. Those end it on a way of 8.
 #[test]
 fn where_jitter_is_known_an_eighth_of_a_short_rtt_is_late_if_it_is_more_than_that() {
-    for (rtt, jitter, least) in [(8, 500, 1000), (8, 2500, 2500), (8, 9000, 4000), (40, 0, 5000), (40, 9000, 5000)] {
-        let start = started(HystartConfig::default(), false, ms(rtt));
+    for (rtt, jitter, least) in [(4, 100, 500), (4, 2500, 2500), (4, 9000, 4000), (8, 0, 4000), (40, 0, 5000)] {
+        let start = started(HystartConfig::default(), false, ms(rtt)).behind_others(ms(8));
         let us = Span::from_micros;
         let late = |rise: u64| start.is_late_beyond(ms(rtt) + us(rise), us(jitter));
         assert_eq!([least, least + 1].map(late), [false, true], "{rtt} ms, {jitter} us");
