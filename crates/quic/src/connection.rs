@@ -54,6 +54,8 @@ pub struct Connection {
     clock: Clock,
     gate: Gate,
     ledger: Option<Ledger>,
+    /// What it has to say before data leaves without being counted or held back.
+    speaks: bool,
     /// Where its log goes, and whether it is a server's.
     log: Option<(Qlog, bool)>,
     notes: Vec<Told>,
@@ -120,6 +122,7 @@ impl Connection {
             clock,
             gate,
             ledger: None,
+            speaks: false,
             log,
             notes: Vec::new(),
             wake: None,
@@ -180,6 +183,16 @@ impl Connection {
     /// The same, for detectors.
     pub fn ledger_mut(&mut self) -> Option<&mut Ledger> {
         self.ledger.as_mut()
+    }
+
+    /// What it has to say now leaves before any data, whatever the controller says.
+    pub(crate) fn speak(&mut self) {
+        self.speaks = true;
+    }
+
+    /// True as long as it has something to say before any data.
+    pub(crate) fn speaks(&self) -> bool {
+        self.speaks
     }
 
     /// True once the handshake is complete on both sides.
@@ -335,10 +348,13 @@ impl Connection {
     pub(crate) fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Result<Transmit, Idle> {
         let instant = self.clock.instant(now);
         self.wake = None;
-        if self.ledger.is_none() {
+        if self.ledger.is_none() || self.speaks {
             self.gate.set(true);
-            let transmit = self.inner.poll_transmit(instant, buffer).ok_or(Idle::Exhausted)?;
-            return self.leaves(now, transmit);
+            if let Some(transmit) = self.inner.poll_transmit(instant, buffer) {
+                return self.leaves(now, transmit);
+            }
+            self.speaks = false;
+            return Err(Idle::Exhausted);
         }
         if std::mem::take(&mut self.asking) {
             self.waiting = false;
@@ -399,7 +415,7 @@ impl Connection {
     pub fn departed(&mut self, at: Time) -> Option<Span> {
         let planned = self.planned[1].take().filter(|planned| *planned <= at);
         self.gate.take(&mut self.notes);
-        match &mut self.ledger {
+        match self.ledger.as_mut().filter(|_| !self.speaks) {
             Some(ledger) => self.notes.drain(..).for_each(|told| ledger.note(at, told)),
             None => self.notes.clear(),
         }
@@ -451,6 +467,7 @@ impl Connection {
     /// Writes to a stream; how many bytes it took (0 if it takes none now, or no more).
     pub fn write(&mut self, stream: StreamId, data: &[u8]) -> usize {
         self.waiting = false;
+        self.speaks &= stream.dir() == Dir::Bi;
         self.inner.write(stream, data)
     }
 

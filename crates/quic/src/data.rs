@@ -210,6 +210,11 @@ impl Receiving {
         self.joining.delivered()
     }
 
+    /// True once a stream has brought anything.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.first.is_some() || !self.pieces.is_empty()
+    }
+
     /// When the first and the last byte arrived; `None` before the first.
     #[must_use]
     pub fn times(&self) -> Option<(Time, Time)> {

@@ -33,6 +33,9 @@ pub struct ReadingConfig {
     pub bears: f64,
     /// Bytes of an IP packet that has nothing but an ACK, as a rule; default 62, of IPv4.
     pub ack_bytes: f64,
+    /// Bytes that a link adds to each IP packet, which are more of an ACK than of a full packet;
+    /// default 18: header and check sequence of Ethernet (IEEE 802.3).
+    pub link_bytes: f64,
     /// The ACKs of a way that take this share of the capacity of the way back may be all that it
     /// bears; default 0.8.
     pub acks_fill: f64,
@@ -46,6 +49,7 @@ impl ReadingConfig {
         alike: 1.02,
         bears: 1.05,
         ack_bytes: (HEADER_BYTES + ACK) as f64,
+        link_bytes: 18.0,
         acks_fill: 0.8,
     };
 

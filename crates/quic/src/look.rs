@@ -6,6 +6,7 @@
 //! What was seen is made of it in `findings`.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use flowstart_congestion::detection::{Decision, Isolation, PairDetector, TrainProbeConfig, Trains};
 use flowstart_congestion::{Acked, Departure, Sent};
@@ -112,6 +113,8 @@ pub(crate) struct Look {
     confirmed: bool,
     /// When the first train was planned.
     tried: Time,
+    /// Numbers of the packets of the train behind the first pair.
+    settled: Option<Range<u64>>,
     /// Number of the lone packet behind the trains sent last, until the next are planned.
     lone: Option<u64>,
     spending: Spending,
@@ -151,6 +154,7 @@ impl Look {
             trains: Vec::new(),
             confirmed: false,
             tried: Time::ZERO,
+            settled: None,
             lone: None,
             spending: Spending { limit, carried: [0; 2], counts: Default::default(), given: 0 },
         }
@@ -162,6 +166,17 @@ impl Look {
         if self.packets.is_empty() {
             (self.packet, self.headers) = (mtu.saturating_add(headers), headers);
         }
+    }
+
+    /// True as long as a connection has nothing to send: what it is given before leaves after all
+    /// the same.
+    pub(crate) fn waits(&self, connection: usize) -> bool {
+        connection > 0 && !matches!(self.stage, LookStage::Detection(_))
+    }
+
+    /// True as long as what a connection has left is for trains that are about to be planned.
+    pub(crate) fn saves(&self, connection: usize, now: Time) -> bool {
+        connection == 0 && matches!(self.stage, LookStage::Trains) && self.plan.is_empty() && now < self.ends
     }
 
     /// When the next packet of a connection leaves.

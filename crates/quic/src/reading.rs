@@ -90,7 +90,9 @@ impl<'a> Reading<'a> {
     pub fn unsteady(&self) -> Option<[f64; 2]> {
         let mbps = |rate: u64| if rate == u64::MAX { f64::INFINITY } else { rate as f64 / 1e6 };
         let between = self.looked.between.map(|both| both.map(mbps));
-        let trains = self.trains.map(|[_, least, most]| [least, most]);
+        // Of so few nobody knows how much more it is.
+        let few = self.config.few(&self.looked.rates);
+        let trains = self.trains.map(|[_, least, most]| [least, if few { f64::INFINITY } else { most }]);
         between.or(trains).filter(|_| !self.looked.decided())
     }
 
@@ -105,8 +107,13 @@ impl<'a> Reading<'a> {
     #[must_use]
     pub fn acks_fill(&self, back: &Self) -> bool {
         let (Some([median, ..]), Some([bears, ..])) = (self.trains, back.trains) else { return false };
+        // A figure has to be sure of the way back.
+        let least = back.unsteady().filter(|_| self.looked.decided());
+        let bears = least.map_or(bears, |[least, _]| least.min(bears));
         // Those that were lost on the way, or merged, say nothing of the ones in trains.
-        median * self.config.ack_bytes / f64::from(self.looked.packet.max(1)) >= bears * self.config.acks_fill
+        let link = self.config.link_bytes;
+        let share = (self.config.ack_bytes + link) / (f64::from(self.looked.packet.max(1)) + link);
+        median * share >= bears * self.config.acks_fill
     }
 
     /// Packets that one ACK brought news of, on average: 1 where nothing merges ACKs.
@@ -171,5 +178,51 @@ impl<'a> Reading<'a> {
         let packet = self.transmission(f64::from(self.looked.packet), self.acks_fill(back));
         let ack = back.transmission(self.config.ack_bytes, back.acks_fill(self));
         [whole - packet[1] - ack[1], whole - packet[0] - ack[0]].map(|rtt| rtt.max(0.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn report(rates: &[u64]) -> Report {
+        let document = json!({
+            "bytes": 1, "nanos": 1, "packets": 30, "lost": 0, "marked": 0, "acks": 15, "min_rtt": 1,
+            "mean_rtt": 1, "max_rtt": 1, "jitter": 1, "exit": null, "exit_after": null, "late": [0, 0],
+            "real_time": true, "queue": null,
+            "look": { "rates": rates, "burst": null, "rtt": 1, "packet": 1480, "jitter": 0,
+                      "queue": 1, "lost": 0, "overflowed": false, "ecn": true },
+        });
+        serde_json::from_value(document).unwrap()
+    }
+
+    fn capacity(way: &[u64], back: &[u64]) -> Capacity {
+        let (way, back) = (report(way), report(back));
+        let [way, back] = [&way, &back].map(|report| Reading::new(report, ReadingConfig::USUAL).unwrap());
+        way.capacity(&back)
+    }
+
+    /// Behind a shaper of 1 Mbit/s that counts Ethernet headers ACKs of 18.6 Mbit/s take 0.95.
+    #[test]
+    fn acks_take_what_the_link_adds_to_each_too() {
+        assert_eq!(capacity(&[18_600_000; 3], &[990_000; 3]), Capacity::AtLeast(18.6));
+        assert_eq!(capacity(&[13_000_000; 3], &[990_000; 3]), Capacity::Known(13.0));
+        // Of a way back that may be as slow as that, too.
+        assert_eq!(capacity(&[18_600_000; 3], &[400_000, 9_000_000, 20_000_000]), Capacity::AtLeast(18.6));
+        assert_eq!(capacity(&[18_600_000; 3], &[4_000_000, 9_000_000, 20_000_000]), Capacity::Known(18.6));
+    }
+
+    /// As a plain path of 20 Mbit/s and 2 s gave "perhaps 27 Mbit/s".
+    #[test]
+    fn one_train_says_no_most() {
+        for rates in [&[27_000_000][..], &[27_000_000, 30_000_000]] {
+            let most = f64::INFINITY;
+            let Capacity::Between { least: 27.0, most: said, .. } = capacity(rates, &[20_000_000; 3]) else {
+                panic!("{rates:?}: {:?}", capacity(rates, &[20_000_000; 3]))
+            };
+            assert_eq!(said, most);
+        }
     }
 }

@@ -177,6 +177,10 @@ impl Sending {
         self.began.get_or_insert(now);
         if let (Some(look), Some(ledger)) = (&mut self.look, connection.ledger()) {
             look.sized(ledger.mtu(), header_bytes(connection.whereabouts().0.ip()));
+            if number > 0 {
+                // The end of its handshake does not wait until the look has something to send here.
+                connection.speak();
+            }
         }
         let Some(lane) = self.lanes.get_mut(number) else { return };
         for _ in 0..self.streams {
@@ -248,7 +252,7 @@ impl Sending {
     /// Does everything that is due at a connection before it is asked for a packet. `exhausted` if
     /// it had nothing to send. True if there is something new to send.
     pub fn feed(&mut self, now: Time, number: usize, connection: &mut Connection, exhausted: bool) -> bool {
-        if connection.ledger().is_none() || self.began.is_none() || number >= self.lanes.len() {
+        if connection.ledger().is_none() || connection.speaks() || self.began.is_none() || number >= self.lanes.len() {
             return false;
         }
         if connection.take_renewal() {
@@ -397,6 +401,7 @@ impl Sending {
         let written = self.written(now);
         self.fed = now;
         let soon = self.leaves_soon(now, connection);
+        let waits = self.look.as_ref().is_some_and(|look| look.waits(number));
         let lane = &mut self.lanes[number];
         if exhausted {
             lane.emptied = (lane.written, sent);
@@ -405,6 +410,7 @@ impl Sending {
         let wanted = match looking {
             // What this connection sends beyond what the detector asks for would come late.
             true => u64::from(asked),
+            false if waits => 0,
             false => READY_PACKETS * mtu,
         };
         while !over && !lane.closed && lane.left.iter().all(Vec::is_empty) && lane.ready(sent) < wanted {
@@ -468,7 +474,7 @@ impl Sending {
         if let (Some(look), Some(ledger)) = (&mut self.look, connection.ledger_mut()) {
             let departure = look.departure(number, now);
             // Its time is over, or its data: the rest follows one by one all the same.
-            let departure = match over && departure == Departure::Hold {
+            let departure = match over && departure == Departure::Hold && !look.saves(number, now) {
                 true => look.rest(now),
                 false => departure,
             };

@@ -231,9 +231,9 @@ fn a_look_builds_no_long_queue_where_a_packet_takes_long() {
         let link = Link { rate: Rate::from_bps(kbps * 1000), ..Link::default() };
         let (report, _) = look(&link, Direction::Down);
         let looked = report.look.clone().unwrap();
-        // A pair, and what the path itself does to its second packet.
+        // A pair, behind what is left of the packet that leads it.
         let pair = u64::from(looked.packet) * 8_000_000 / kbps;
-        assert!(looked.queue <= (pair * 11 / 10).max(50_000_000), "{kbps}: {looked:?}");
+        assert!(looked.queue <= (pair * 12 / 10).max(50_000_000), "{kbps}: {looked:?}");
         let median = looked.rates[looked.rates.len() / 2];
         assert!(median.abs_diff(kbps * 1000) < kbps * 20, "{kbps}: {looked:?}");
         assert_eq!(report.queue.is_none(), kbps <= 1000, "{kbps}: {:?}", report.queue);

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use flowstart_units::Time;
 
 use super::{Client, Failed, Line, SILENCE};
+use crate::data::Receiving;
 use crate::message::{NOT_UNDERSTOOD, UNWANTED};
 use crate::stack::ConnectionError;
 use crate::tls;
@@ -67,13 +68,17 @@ impl Client {
         while let Some(stuck) = self.attempts.stuck(now).filter(|_| self.heard && self.ended.is_none()) {
             let spoke = self.lines[stuck].control.is_some();
             let ready = self.endpoints[stuck].connection(0).is_some_and(|connection| connection.is_ready());
-            if ready || (spoke && self.lines.iter().any(|line| line.begun)) {
+            // Data that came says that the server has had both connections.
+            let goes_on =
+                self.lines.iter().any(|line| line.begun) || self.receiving.as_ref().is_some_and(Receiving::has_begun);
+            if ready || (spoke && goes_on) {
                 self.attempts.leave(stuck);
                 continue;
             }
             if spoke {
                 // The server may have heard what was wanted, and have begun a session.
                 self.request.session = self.request.session.wrapping_add(1);
+                self.accepted = false;
             }
             for number in 0..self.lines.len() {
                 // Whoever has named that session has to begin anew, too.

@@ -113,6 +113,17 @@ pub struct LookConfig {
     /// ... if they are this share of what follows the first of them; default 0.6: while a buffer
     /// is full, some packets find the room that one left.
     pub full_share: f64,
+    /// A packet of a pair is waited for as long as this at least, for while nothing is known of the
+    /// path a first packet may have passed on what a token bucket had saved; default 200 ms: a full
+    /// packet of 60 kbit/s.
+    pub unheard: Span,
+    /// The first packet of a train of two that count leaves so many times ahead as the bottleneck
+    /// takes for one, below 1; default 0.9: it takes what a bucket has saved, and the other two
+    /// wait for what fills it.
+    pub leads: f64,
+    /// ... where a packet takes no longer than this; default 250 ms, 47 kbit/s: slower paths have no
+    /// time for three packets, twice.
+    pub leading: Span,
     /// A train's packets may arrive so many times further apart than expected until those that are
     /// missing are taken for lost; default 32: a pair may have passed so much faster than a path.
     pub later: u64,
@@ -171,6 +182,9 @@ impl Default for LookConfig {
             full: 5,
             least_full: 2,
             full_share: 0.6,
+            unheard: Span::from_millis(200),
+            leads: 0.9,
+            leading: Span::from_millis(250),
             later: 32,
             patience: 1.5,
             met: 0.5,

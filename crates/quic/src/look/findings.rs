@@ -204,7 +204,7 @@ fn median(mut values: Vec<u64>) -> Option<u64> {
 
 /// How much of a train does not count.
 fn skipped(config: &FindingsConfig, train: &[Packet], burst: usize) -> usize {
-    burst.max(train.len() / config.waking.max(1))
+    burst.max(train.len() / config.waking.max(1)).max(usize::from(train.len() > 2))
 }
 
 /// The rate behind a token bucket that some trains did not empty: that on which the slowest trains

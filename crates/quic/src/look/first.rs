@@ -4,7 +4,7 @@
 use flowstart_congestion::Acked;
 use flowstart_units::{Span, Time};
 
-use super::{Look, LookStage, PAIR};
+use super::{Look, LookStage, PAIR, Packet};
 
 impl Look {
     /// The longest RTT of a packet that was acknowledged at once; zero before the first.
@@ -52,6 +52,10 @@ impl Look {
 
     /// All of a pair arrived, or was waited for.
     pub(super) fn pair_over(&mut self, now: Time, count: u32) {
+        if self.service.is_zero() {
+            // The second of an earlier one may have come since.
+            self.service = self.parted().unwrap_or(Span::ZERO);
+        }
         let known = !self.service.is_zero() && self.service <= self.config.slow;
         if !known && count < self.config.pairs {
             self.stage = LookStage::Pairs(count + 1, self.next());
@@ -68,6 +72,20 @@ impl Look {
         }
     }
 
+    /// True if the first packet of a pair arrived, and the second did not.
+    fn half(&self, first: u64) -> bool {
+        let came = |number: u64| self.packets.iter().any(|it| it.number == number && it.acked.is_some());
+        came(first) && !came(first + 1)
+    }
+
+    /// How far the packets of a pair arrived apart at the most.
+    fn parted(&self) -> Option<Span> {
+        let full = |packet: &Packet| u64::from(packet.bytes) * 10 >= u64::from(self.packet) * 9;
+        let apart = |pair: &[Packet]| Some(pair.get(1)?.acked?.since(pair.first()?.acked?));
+        let pairs = self.packets.chunks(PAIR as usize).take(self.config.pairs as usize);
+        pairs.filter(|pair| pair.iter().all(full)).filter_map(apart).max()
+    }
+
     /// Packets of the train that follows a pair.
     pub(super) fn settling(&self) -> u64 {
         let fits = self.config.queue.as_nanos() / self.service.as_nanos().max(1);
@@ -78,6 +96,7 @@ impl Look {
     /// its packets is not of it.
     pub(super) fn settled(&mut self, first: u64, now: Time) {
         let end = first + self.settling();
+        self.settled = Some(first..end);
         self.settle(first, end);
         self.detect(now);
     }
@@ -137,7 +156,11 @@ impl Look {
             return Time::NEVER;
         }
         let arrived = self.arrivals.iter().map(|(at, _)| *at).max().unwrap_or(Time::ZERO);
-        self.last.max(arrived) + self.patience() + self.service * self.config.later
+        let patience = match self.stage {
+            LookStage::Pairs(_, first) if self.half(first) => self.patience().max(self.config.unheard),
+            _ => self.patience(),
+        };
+        self.last.max(arrived) + patience + self.service * self.config.later
     }
 
     /// Whether all of them have left.

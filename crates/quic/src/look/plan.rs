@@ -150,13 +150,22 @@ impl Look {
         let gone = (self.service * u64::from(length + 1)).mul_f64(self.config.apart / 2.0);
         // What the detector or the trains before sent is gone by then.
         let queued = (self.service * self.flying(now)).checked_sub(self.smallest).unwrap_or(Span::ZERO);
-        let first = (now + queued).max(self.last + gone);
+        // A bucket of a packet is full again, as it is for the lone one.
+        let full = if length == 2 { now + self.service.mul_f64(self.config.repairs) } else { now };
+        let first = (now + queued).max(self.last + gone).max(full);
         let mut at = first;
         for place in 0..trains {
-            self.plan.push_back((at, length, Part::Train(self.trains.len() as u32)));
-            self.trains.push((place == 0, length));
+            let part = Part::Train(self.trains.len() as u32);
+            // Of two packets the first may pass on what a bucket has saved: it does not count.
+            let leads = u32::from(length == 2 && self.service <= self.config.leading);
+            if leads > 0 {
+                self.plan.push_back((at, leads, part));
+                at += self.service.mul_f64(self.config.leads);
+            }
+            self.plan.push_back((at, length, part));
+            self.trains.push((place == 0, length + leads));
             // When the queue of those before is gone, before the bucket fills.
-            let sent = (place + 1) * length;
+            let sent = (place + 1) * (length + leads);
             let passes = self.fast.unwrap_or(Span::ZERO) * u64::from(sent);
             // A buffer that has room for no more than a train is empty again before the next.
             let takes = if self.room.is_some() { self.service * 2 } else { self.service };

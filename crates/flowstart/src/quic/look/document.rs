@@ -79,7 +79,7 @@ mod tests {
         // A range, of trains or of what is made of them, and one that is hardly one.
         says(capacity(&outcome(&[5_000_000, 49_000_000, 51_000_000], 0), &back), json!([no, 5.0, 51.0, false, false]));
         says(capacity(&doubted(&trains, [8_000_000, 9_000_000]), &back), json!([no, 8.0, 9.0, false, false]));
-        says(capacity(&outcome(&[130_000], 0), &back), json!([no, 0.13, 0.13, false, false]));
+        says(capacity(&outcome(&[130_000], 0), &back), json!([no, 0.13, no, false, true]));
         // ACKs of 62 bytes for packets of 1250: 1 Mbit/s bears those of 20.2.
         let slow = outcome(&[1_000_000; 3], 0);
         says(capacity(&outcome(&[20_000_000; 3], 0), &slow), json!([no, 20.0, no, false, true]));

@@ -1,5 +1,7 @@
 //! Why what trains agree on may not be the capacity all the same.
 
+use std::ops::Range;
+
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::{FindingsConfig, Packet, Part, Trains, median, of, skipped};
@@ -52,8 +54,23 @@ fn least(look: &Look, trains: &Trains, share: f64) -> Option<u64> {
         let bytes: u64 = arrived.skip(1).map(|packet| u64::from(packet.bytes)).sum();
         (bytes > 0 && !took.is_zero()).then(|| Rate::of(Bytes::new(bytes), took).as_bps())
     };
-    let since = median(trains.groups.iter().filter_map(|(_, train)| since(train)).collect());
+    let whole: Vec<Vec<Packet>> = match trains.groups.is_empty() {
+        true => first(look),
+        false => trains.groups.iter().map(|(_, train)| train.clone()).collect(),
+    };
+    let since = median(whole.iter().filter_map(since).collect());
     since.into_iter().chain(between(&look.config.findings, &trains.rates, share).map(|[least, _]| least)).min()
+}
+
+/// Where there is no train for the capacity: the one behind the first pair, or the pairs.
+fn first(look: &Look) -> Vec<Vec<Packet>> {
+    let of = |numbers: Range<u64>| -> Vec<Packet> {
+        look.packets.iter().filter(|packet| numbers.contains(&packet.number)).copied().collect()
+    };
+    match &look.settled {
+        Some(numbers) => vec![of(numbers.clone())],
+        None => look.packets.chunks(2).take(look.config.pairs as usize).map(<[Packet]>::to_vec).collect(),
+    }
 }
 
 /// By how much packets of a train are early or late, and how long the train takes.
@@ -76,13 +93,31 @@ fn took(config: &FindingsConfig, train: &[Packet]) -> Option<u64> {
     Some(arrived.last()?.since(first).as_nanos()).filter(|took| *took > 0)
 }
 
+/// If a group of trains, whose packets are late by so much, arrived as behind a bucket of a few
+/// packets that was full: what was saved there, and by how much packets that count are differently
+/// late. Those that it let pass came too soon for the rate, as did all behind them by as much.
+fn behind_little(config: &FindingsConfig, group: &[(bool, Vec<Packet>)], lates: &[i64]) -> Option<(u64, u64)> {
+    let (mut counts, mut rest) = (Vec::new(), lates);
+    for (_, train) in group {
+        let (these, others) = rest.split_at_checked(train.len())?;
+        counts.extend(these.get(skipped(config, train, 0)..)?);
+        rest = others;
+    }
+    counts.sort_unstable();
+    let outside = counts.len() / config.outside.max(1);
+    let (least, most) = (counts.get(outside)?, counts.iter().rev().nth(outside)?);
+    let saved = u64::try_from(lates.first()? - most).ok().filter(|saved| *saved > 0)?;
+    rest.is_empty().then_some((saved, most.abs_diff(*least)))
+}
+
 /// By how much packets of a group of trains and the lone one behind them are differently late, in
 /// the middle of the groups, had they met nothing but a bottleneck of this capacity.
 fn unevenness(look: &Look, trains: &Trains, capacity: u64) -> Option<Span> {
+    let config = &look.config.findings;
     let rate = Rate::from_bps(capacity);
     let calm = of(look, Part::Calm);
     let firsts: Vec<usize> = (0..trains.groups.len()).filter(|place| trains.groups[*place].0).collect();
-    let mut off = Vec::new();
+    let (mut off, mut emptied) = (Vec::new(), Vec::new());
     for (nth, begin) in firsts.iter().enumerate() {
         let end = firsts.get(nth + 1).copied().unwrap_or(trains.groups.len());
         let group = &trains.groups[*begin..end];
@@ -101,8 +136,13 @@ fn unevenness(look: &Look, trains: &Trains, capacity: u64) -> Option<Span> {
         };
         let mut lates: Vec<i64> = group.iter().flat_map(|(_, train)| train).filter_map(&mut late).collect();
         let lone = calm.iter().find(|packet| packet.number > last && packet.number < next).and_then(&mut late);
+        if let (Some(lone), [first, ..]) = (lone, &lates[..]) {
+            emptied.extend(
+                behind_little(config, group, &lates).map(|(saved, apart)| (saved, apart.max(lone.abs_diff(*first)))),
+            );
+        }
         lates.sort_unstable();
-        let outside = lates.len() / look.config.findings.outside.max(1);
+        let outside = lates.len() / config.outside.max(1);
         let (Some(early), Some(middle), Some(after)) =
             (lates.get(outside), lates.get(lates.len() / 2), lates.iter().rev().nth(outside))
         else {
@@ -110,6 +150,14 @@ fn unevenness(look: &Look, trains: &Trains, capacity: u64) -> Option<Span> {
         };
         let apart = after.abs_diff(*early).max(lone.map_or(0, |lone| lone.abs_diff(*middle)));
         off.push((lone.is_some(), apart));
+    }
+    // Each time a bucket had saved as much, and the lone packet passed like the first of a train.
+    let saved = emptied.iter().map(|(saved, _)| *saved);
+    let alike =
+        saved.clone().max().zip(saved.min()).is_some_and(|(most, least)| most - least <= config.hosts.as_nanos());
+    let most = emptied.len() as f64 >= off.len() as f64 * config.most;
+    if most && emptied.len() >= config.whole && alike {
+        off = emptied.into_iter().map(|(_, apart)| (true, apart)).collect();
     }
     // What arrives in one clump is even but for the lone packet.
     let any = off.iter().any(|(lone, _)| *lone);
