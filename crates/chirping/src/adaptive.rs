@@ -286,6 +286,10 @@ impl Schedule for Adaptive {
         let half = next.srtt.as_nanos() / self.load.max(1) / 2;
         let batched = self.batches.packets(probe, self.enough_points());
         let long = (self.config.length * noise / probe as f64).max(batched).min(half as f64) as u32;
+        // A round trip that is full of queue has room for many gaps of a short way.
+        let blind = self.room.is_none() && !self.is_running() && self.min_rtt < self.config.short_way;
+        let allowed = self.slow_start().saturating_sub(u64::from(next.in_flight));
+        let long = if blind { long.min(u32::try_from(allowed).unwrap_or(u32::MAX)) } else { long };
         let packets = self.config.packets.max(long).min(queued).clamp(1, MOST_PACKETS);
         let geometry = Geometry::new(packets, probe, ratio_from_f64(self.config.geometry));
         Pull::Chirp(Plan { geometry, guard: 0, at, load: self.load })
