@@ -490,8 +490,8 @@ pub(crate) fn register_start(name: String, about: String, factory: Py<PyAny>, dr
     StartConfig::register(if draws { own.with_draws() } else { own }).map_err(|error| wrong(&error))
 }
 
-/// Makes a congestion avoidance known; with `ecn` its flows answer accurate marks, with `draws` what
-/// it does hangs on the seed.
+/// Makes a congestion avoidance known; with `ecn` its flows answer accurate marks, with `draws`
+/// what it does hangs on the seed.
 #[pyfunction]
 pub(crate) fn register_avoidance(
     name: String,

@@ -121,8 +121,8 @@ pub struct LookConfig {
     /// takes for one, below 1; default 0.9: it takes what a bucket has saved, and the other two
     /// wait for what fills it.
     pub leads: f64,
-    /// ... where a packet takes no longer than this; default 250 ms, 47 kbit/s: slower paths have no
-    /// time for three packets, twice.
+    /// ... where a packet takes no longer than this; default 250 ms, 47 kbit/s: slower paths have
+    /// no time for three packets, twice.
     pub leading: Span,
     /// A train's packets may arrive so many times further apart than expected until those that are
     /// missing are taken for lost; default 32: a pair may have passed so much faster than a path.
