@@ -135,12 +135,13 @@ pub struct AdaptiveChirpingConfig {
     /// by a packet per this many delivered, at least 1; default 2: by half per round trip. Chirps
     /// have spread its packets, so that an ACK train cannot tell it when to leave.
     pub late_divisor: u32,
-    /// There a rise of RTTs by an eighth of the smallest ends it, too, on a way below `short_way`, if
-    /// it is more than this many standard deviations of the jitter, 0 ..= 1000; default 2: hardly
-    /// ever are the `delay_samples` RTTs that are looked at all so late by chance. (HyStart's 4 ms
-    /// are most of a buffer of one BDP: 8 flows over 500 to 900 Mbit/s and 5 to 6 ms with 120 to
-    /// 300 us of jitter lost 864 to 1340 packets, so 254 to 744, and 10 MB took 1.08 to 1.14 of
-    /// HyStart's time, so 1.01 to 1.06. On longer ways it cost beside greedy flows.)
+    /// There a rise of RTTs by an eighth of the smallest ends it, too, on a way below
+    /// `short_way`, if it is more than this many standard deviations of the jitter, 0 ..= 1000;
+    /// default 2: hardly ever are the `delay_samples` RTTs that are looked at all so late by
+    /// chance. (HyStart's 4 ms are most of a buffer of one BDP: 8 flows over 500 to 900 Mbit/s
+    /// and 5 to 6 ms with 120 to 300 us of jitter lost 864 to 1340 packets, so 254 to 744, and
+    /// 10 MB took 1.08 to 1.14 of HyStart's time, so 1.01 to 1.06. On longer ways it cost beside
+    /// greedy flows.)
     pub late_rise: f64,
     /// Gap of the rest of the initial window, in gaps of the first chirp, above 0; default 2. Never
     /// longer than the initial window spread over a round trip. If a chirp of all of it took
