@@ -49,9 +49,7 @@ pub struct ChirpingOrHystart {
     /// many they are, if HyStart took over from chirps that were read.
     recent: Option<(Span, u32)>,
     samples: u32,
-    /// What they may be later than the smallest of all for jitter, in that case, and in standard
-    /// deviations of it.
-    jitter: Span,
+    /// By how many standard deviations of the jitter they may be later than the smallest of all.
     late_rise: f64,
     /// Window that a rate that was measured cuts to at least.
     least_window: u32,
@@ -87,7 +85,6 @@ impl ChirpingOrHystart {
             ungrown: 0,
             divisor: config.late_divisor.max(1),
             samples: config.delay_samples.max(1),
-            jitter: Span::MAX,
             late_rise: config.late_rise,
             least_window: config.least_window,
             slowest: (Span::ZERO, 0),
@@ -155,8 +152,6 @@ impl ChirpingOrHystart {
         self.hystart.has_been_spread(ack.srtt);
         self.hystart.has_seen(ack.min_rtt.max(self.slowest.0));
         self.recent = Some((Span::MAX, 0));
-        let noise = self.chirping.schedule().last_noise().as_nanos() as f64;
-        self.jitter = Span::from_nanos((noise * self.late_rise) as u64);
     }
 
     /// True if all of the last RTTs have risen by what ends HyStart.
@@ -168,7 +163,8 @@ impl ChirpingOrHystart {
         }
         let least = *least;
         self.recent = Some((Span::MAX, 0));
-        self.hystart.is_late_beyond(least, self.jitter)
+        let jitter = self.chirping.schedule().last_noise().as_nanos() as f64 * self.late_rise;
+        self.hystart.is_late_beyond(least, Span::from_nanos(jitter as u64))
     }
 
     /// An ACK as HyStart is to see it.
