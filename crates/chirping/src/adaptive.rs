@@ -84,6 +84,9 @@ pub struct Adaptive {
     min_rtt: Span,
     last_ack: Time,
     losses: u32,
+    /// Packets that the receiver keeps back at most until it acknowledges them: one less than a
+    /// single ACK has told of.
+    kept_back: u32,
     /// Number of the first chirp.
     first: u32,
     /// What was known before the first chirp, if the flow is not new.
@@ -127,6 +130,7 @@ impl Adaptive {
             min_rtt: Span::MAX,
             last_ack: Time::ZERO,
             losses: 0,
+            kept_back: 0,
             first: 0,
             known: None,
             left: (0, 0),
@@ -189,10 +193,16 @@ impl Adaptive {
         self.room.is_none() && self.unclear == 0 && !self.is_running()
     }
 
-    /// The end: a window that this gap fills. A running flow goes on with the window it had if that
-    /// is not more.
-    fn exit(&self, reason: ExitReason, min_rtt: Span, gap: u64) -> Exit {
-        let packets = packets_in(min_rtt, gap);
+    /// Packets that keep a path full that takes one per `gap`: what it holds, rounded up, and what
+    /// the receiver keeps back. Six of 6.6 with a delayed ACK fill 70 % of it.
+    fn filling(&self, min_rtt: Span, gap: u64) -> u32 {
+        let held = packets_in(min_rtt, gap);
+        held.saturating_add(1).saturating_add(self.kept_back.min(held))
+    }
+
+    /// The end, at this gap, with this window. A running flow goes on with the window it had if that
+    /// is not less.
+    fn exit(&self, reason: ExitReason, packets: u32, gap: u64) -> Exit {
         match self.known.and_then(|known| known.window) {
             Some(window) if packets <= window => Exit { reason, cwnd: window, ssthresh: window, rate: None },
             _ => exit(reason, packets, gap, self.mss),
@@ -201,21 +211,22 @@ impl Adaptive {
 
     /// The path cannot be read. A flow that was running goes on as it was; the start of any other
     /// is for others to finish.
-    fn give_up(&mut self, ack: &Ack) -> Option<Exit> {
+    fn give_up(&mut self) -> Option<Exit> {
         self.jittery = self.belief.as_ref().is_some_and(Belief::is_jittery);
         self.last_noise = Span::from_nanos(self.all_noise() as u64);
         (self.gave_up, self.belief) = (true, None);
         let running = self.is_running();
-        running.then(|| self.exit(ExitReason::Limit, ack.min_rtt, u64::MAX))
+        running.then(|| self.exit(ExitReason::Limit, 0, u64::MAX))
     }
 
     /// True if nothing could be read for too long, when another chirp could not be. Until the first
-    /// is read, only noise has that time.
+    /// is read, only noise has that time, and on a short way it has none: HyStart ends in the first
+    /// round trip there, and a start that doubles for another fills the buffer.
     fn has_no_patience(&mut self, ack: &Ack) -> bool {
         let patience = Span::from_nanos((ack.min_rtt.as_nanos() as f64 * self.config.patience) as u64);
         match self.read_at {
             Some(read_at) => ack.now.since(read_at) >= patience,
-            None if self.noisy => {
+            None if self.noisy && self.min_rtt >= self.config.short_way => {
                 self.read_at = Some(ack.now);
                 false
             }
@@ -381,9 +392,10 @@ impl Schedule for Adaptive {
             return None;
         }
         self.follow(ack);
+        self.kept_back = self.kept_back.max(ack.acked.saturating_sub(1));
         let vain = core::mem::take(&mut self.vain) && !self.marked && self.has_no_patience(ack);
         if vain || self.is_host_late() {
-            return self.give_up(ack);
+            return self.give_up();
         }
         let known = self.gap().filter(|_| self.agreed >= self.config.agreeing);
         if let Some(gap) = known
@@ -392,10 +404,11 @@ impl Schedule for Adaptive {
             && (self.load <= gap || self.agrees(self.load, gap))
             && self.has_stayed(ack)
         {
+            let packets = self.filling(ack.min_rtt, gap);
             self.trial = (self.is_clear() && self.known.is_none())
-                .then(|| Trial::new(&self.config.trial, &self.config.saturation, gap, ack));
+                .then(|| Trial::new(&self.config.trial, &self.config.saturation, gap, packets, ack));
             self.belief = None;
-            return Some(self.exit(ExitReason::PipeFull, ack.min_rtt, gap));
+            return Some(self.exit(ExitReason::PipeFull, packets, gap));
         }
         let blind = self.unclear > 0 || self.is_bounded();
         let mut reason = None;
@@ -410,41 +423,46 @@ impl Schedule for Adaptive {
             self.held = self.held.saturating_add(u32::from(self.holds()));
             let unsure = !self.marked && self.held >= self.held_rounds();
             if self.is_refuted() || unsure {
-                return self.give_up(ack);
+                return self.give_up();
             }
             let full = self.watch.plateau() >= self.config.plateau_rounds && blind;
             if full && !self.marked && !self.watch.has_risen() {
                 // Less arrives than chirps were to send, but nothing queues and nothing is marked:
                 // it is their word that is wrong, not the path that is full.
-                return self.give_up(ack);
+                return self.give_up();
             }
             let unread = self.unclear > 0 && !self.is_bounded() && self.known.is_none();
             if unread && self.watch.has_risen() && !self.marked {
                 // A queue, or a single late packet that held all others up: HyStart knows when the
                 // window is too small to tell.
-                return self.give_up(ack);
+                return self.give_up();
             }
             let risen = (self.watch.has_risen() && blind).then_some(ExitReason::DelayIncrease);
             reason = risen.or(full.then_some(ExitReason::RatePlateau));
             if self.watch.rounds() >= self.config.max_rounds && reason.is_none() {
-                return self.give_up(ack);
+                return self.give_up();
             }
         }
         let reason = reason?;
         // No more than what was sent, and no more than what arrived.
         let delivered = ack.rate.filter(|rate| !rate.app_limited).map_or(0, |rate| rate.gap().as_nanos());
         let gap = delivered.max(self.load).max(1);
-        if !self.marked && !self.is_running() && packets_in(ack.min_rtt, gap) < self.config.least_window {
+        let packets = packets_in(ack.min_rtt, gap);
+        if !self.marked && !self.is_running() && packets < self.config.least_window {
             // So few packets may all have waited for the same reason, such as a link that was
             // silent.
-            return self.give_up(ack);
+            return self.give_up();
         }
         self.belief = None;
-        Some(self.exit(reason, ack.min_rtt, gap))
+        Some(self.exit(reason, packets, gap))
     }
 
     fn on_ack_after(&mut self, ack: &Ack, cwnd: u32) -> Afterwards {
         self.trial.as_mut().map_or(Afterwards::Settled, |trial| trial.on_ack(ack, cwnd, self.mss))
+    }
+
+    fn on_loss_after(&self, cwnd: u32) -> Option<u32> {
+        self.trial.as_ref().and_then(|trial| trial.on_loss(cwnd))
     }
 
     fn permission(&self, _number: u32, leaving: u32) -> u32 {

@@ -293,6 +293,10 @@ impl<S: Schedule> FlowStart for Chirping<S> {
         self.schedule.on_ack_after(ack, window.cwnd)
     }
 
+    fn on_signal_after(&mut self, signal: Signal, window: &Window) -> Option<u32> {
+        (signal == Signal::Loss).then(|| self.schedule.on_loss_after(window.cwnd)).flatten()
+    }
+
     /// Packets outside of chirps grow the window as slow start would; chirps take what they need in
     /// `on_ack`.
     fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {

@@ -67,6 +67,12 @@ pub trait Schedule: core::fmt::Debug {
         Afterwards::Settled
     }
 
+    /// A loss was found after the start's end, while an avoidance is in charge with a window of
+    /// `cwnd`: threshold in packets to go on with, or `None` to leave that to the avoidance.
+    fn on_loss_after(&self, _cwnd: u32) -> Option<u32> {
+        None
+    }
+
     /// Packets that may leave beyond those in flight; `leaving` are left of the chirp that is
     /// leaving.
     fn permission(&self, number: u32, leaving: u32) -> u32;

@@ -272,7 +272,9 @@ impl Controller {
     /// threshold in packets to walk to, or `None` if the flow start does not obey this signal.
     pub fn on_signal(&mut self, now: Time, signal: Signal) -> Option<u32> {
         let (mut threshold, mut fall) = (None, None);
-        self.open = false;
+        if core::mem::take(&mut self.open) {
+            threshold = self.start.on_signal_after(signal, &self.window);
+        }
         if self.in_charge {
             match self.start.on_signal(now, signal, &mut self.window) {
                 Response::Ignore => return None,

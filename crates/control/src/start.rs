@@ -127,6 +127,12 @@ pub trait FlowStart {
         Afterwards::Settled
     }
 
+    /// The same, and congestion is signalled. Returns the threshold in packets to go on with, or
+    /// `None` to leave that to the avoidance.
+    fn on_signal_after(&mut self, _signal: Signal, _window: &Window) -> Option<u32> {
+        None
+    }
+
     /// The window may grow for the `acked` packets of this ACK. Returns the packets left for
     /// congestion avoidance after ssthresh was reached.
     fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32;

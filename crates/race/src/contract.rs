@@ -3,8 +3,8 @@
 use std::fmt;
 
 use flowstart_congestion::{
-    Ack, Acked, AfterAck, Departure, FlowStart, LastRtt, Lookout, NewMss, Next, OwnError, OwnStart, Response, Restart,
-    RouterClient, Sent, Setup, Signal, Start, StartConfig, Window,
+    Ack, Acked, AfterAck, Afterwards, Departure, FlowStart, LastRtt, Lookout, NewMss, Next, OwnError, OwnStart,
+    Response, Restart, RouterClient, Sent, Setup, Signal, Start, StartConfig, Window,
 };
 use flowstart_units::{Bytes, Rate, Time};
 
@@ -142,6 +142,18 @@ impl FlowStart for AskedTwice {
 
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> AfterAck {
         self.0.on_ack(ack, window)
+    }
+
+    fn on_ack_after(&mut self, ack: &Ack, window: &Window) -> Afterwards {
+        self.0.on_ack_after(ack, window)
+    }
+
+    fn on_signal_after(&mut self, signal: Signal, window: &Window) -> Option<u32> {
+        self.0.on_signal_after(signal, window)
+    }
+
+    fn leaves_to_avoidance(&self) -> bool {
+        self.0.leaves_to_avoidance()
     }
 
     fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {

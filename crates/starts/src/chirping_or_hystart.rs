@@ -253,6 +253,10 @@ impl FlowStart for ChirpingOrHystart {
         if self.gave_up { Afterwards::Settled } else { self.chirping.on_ack_after(ack, window) }
     }
 
+    fn on_signal_after(&mut self, signal: Signal, window: &Window) -> Option<u32> {
+        if self.gave_up { None } else { self.chirping.on_signal_after(signal, window) }
+    }
+
     fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {
         if self.gave_up {
             let (given, divisor) = match self.recent {

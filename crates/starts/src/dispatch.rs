@@ -22,6 +22,10 @@ impl FlowStart for Start {
         with_start!(self, start => start.on_ack_after(ack, window))
     }
 
+    fn on_signal_after(&mut self, signal: Signal, window: &Window) -> Option<u32> {
+        with_start!(self, start => start.on_signal_after(signal, window))
+    }
+
     #[inline]
     fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {
         with_start!(self, start => start.grow(ack, window))

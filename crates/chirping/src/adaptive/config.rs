@@ -50,8 +50,8 @@ pub struct AdaptiveChirpingConfig {
     /// smallest RTT is below this, at most 1 s; default 8 ms, four of its longest times between two
     /// ACKs of a train: there no pause tells where a burst begins, and what chirps have spread made
     /// a train of a whole round trip. On long ways it does so, too. Below it no chirp of more than
-    /// `packets` goes beyond slow start's window before one was read: the RTT may be one packet's
-    /// time.
+    /// `packets` goes beyond slow start's window before one was read, since the RTT may be one
+    /// packet's time, and a first chirp that noise hides ends chirping at once.
     pub short_way: Span,
     /// Longest average gap of the first chirp, and its gap without an RTT; default 1 ms (the
     /// authors' later code).

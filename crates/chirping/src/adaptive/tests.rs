@@ -390,3 +390,32 @@ fn the_first_chirp_takes_a_fifth_of_a_round_trip_however_short_that_is() {
     schedule.begin(Span::from_micros(4800), 10);
     assert_eq!(schedule.probe_gap(), Span::from_micros(200));
 }
+
+/// 20 ms hold 6.6 packets of 3 ms. A receiver that keeps one of two back until the other comes has
+/// a path carry five of six.
+#[test]
+fn the_window_at_the_end_is_what_the_path_holds_rounded_up_and_what_the_receiver_keeps_back() {
+    let filling = |acked: &[u32], gap| {
+        let mut schedule = adaptive();
+        for &acked in acked {
+            schedule.verdict(&Ack { min_rtt: MIN_RTT, in_flight: 10, ..ack(acked) }, false);
+        }
+        schedule.filling(MIN_RTT, gap)
+    };
+    assert_eq!(filling(&[1, 1, 1], 3_000_000), 7);
+    assert_eq!(filling(&[1, 2, 1], 3_000_000), 8);
+    assert_eq!(filling(&[2, 16, 2], 200_000), 116);
+    assert_eq!(filling(&[64], 3_000_000), 13, "at most what the path holds once more");
+}
+
+/// A path that noise hides gets another round trip where that is long.
+#[test]
+fn a_first_chirp_that_noise_hides_ends_chirping_on_a_short_way_at_once() {
+    let gives_up = |rtt| {
+        let mut schedule = adaptive();
+        (schedule.noisy, schedule.vain, schedule.unclear) = (true, true, 1);
+        schedule.verdict(&Ack { min_rtt: Span::from_micros(rtt), in_flight: 10, ..ack(1) }, true);
+        schedule.gave_up()
+    };
+    assert_eq!([500, 7999, 8000, 20_000].map(gives_up), [true, true, false, false]);
+}

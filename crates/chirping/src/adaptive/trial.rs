@@ -61,19 +61,28 @@ pub(super) struct Trial {
     path: SaturationConfig,
     /// Time per packet in ns that the chirps have found.
     gap: u64,
+    /// The window in packets that fills the path by that.
+    window: u32,
     until: Time,
     rising: Option<Rising>,
+    /// First byte of the stream that the start did not send.
+    end: u64,
+    /// First byte that is not acknowledged.
+    una: u64,
 }
 
 impl Trial {
-    /// The start is over with this ACK; the path takes a packet per `gap` ns by what chirps said.
-    pub(super) fn new(config: &TrialConfig, path: &SaturationConfig, gap: u64, ack: &Ack) -> Self {
-        let lasts = Span::from_nanos((ack.srtt.as_nanos() as f64 * config.rounds) as u64);
-        Self { config: config.clone(), path: path.clone(), gap, until: ack.now + lasts, rising: None }
+    /// The start is over with this ACK; the path takes a packet per `gap` ns by what chirps said,
+    /// and `window` packets fill it.
+    pub(super) fn new(config: &TrialConfig, path: &SaturationConfig, gap: u64, window: u32, ack: &Ack) -> Self {
+        let until = ack.now + Span::from_nanos((ack.srtt.as_nanos() as f64 * config.rounds) as u64);
+        let (config, path) = (config.clone(), path.clone());
+        Self { config, path, gap, window, until, rising: None, end: ack.next, una: ack.una }
     }
 
     /// Takes in an ACK after the start; the window is of `cwnd` packets of `mss` bytes.
     pub(super) fn on_ack(&mut self, ack: &Ack, cwnd: u32, mss: u32) -> Afterwards {
+        self.una = ack.una;
         if ack.now >= self.until {
             return Afterwards::Settled;
         }
@@ -100,7 +109,15 @@ impl Trial {
         Afterwards::Open
     }
 
+    /// A packet was lost while the window is of `cwnd` packets. The threshold, if the start has
+    /// sent it: what the start sent too much of it has answered already, with its window. `None` if
+    /// the avoidance is to answer.
+    pub(super) fn on_loss(&self, cwnd: u32) -> Option<u32> {
+        (self.una < self.end).then_some(self.window.min(cwnd))
+    }
+
     pub(super) fn on_mss(&mut self, mss: NewMss) {
+        self.window = mss.packets(self.window);
         self.gap = mss.gap(self.gap);
     }
 }
@@ -118,7 +135,7 @@ mod tests {
     /// where ACKs come every `came` us, each RTT longer than the one before by `later` us.
     fn after(cwnd: u32, came: u64, later: u64) -> Option<(u64, u32)> {
         let first = Ack { srtt: us(40_000), min_rtt: us(40_000), ..ack(1) };
-        let mut trial = Trial::new(&TrialConfig::default(), &SaturationConfig::default(), 25_000, &first);
+        let mut trial = Trial::new(&TrialConfig::default(), &SaturationConfig::default(), 25_000, 1600, &first);
         (0..2000).find_map(|n| {
             let (now, rtt) = (first.now + us(came) * n, Some(us(40_000) + us(later) * n));
             match trial.on_ack(&Ack { now, rtt, delivered: n, ..first }, cwnd, 1448) {
@@ -142,5 +159,18 @@ mod tests {
         assert_eq!(after(1600, 100, 16), Some((800, 1600)), "less than a sixth");
         assert_eq!(after(572, 100, 75), Some((800, 572)));
         assert_eq!(after(1600, 30, 10), None, "not slower by a quarter, and not over");
+    }
+
+    /// The start has sent bytes up to 3000.
+    #[test]
+    fn what_the_start_lost_has_been_answered_with_its_window_what_the_avoidance_loses_has_not() {
+        let first = Ack { srtt: us(40_000), min_rtt: us(40_000), una: 1000, next: 3000, ..ack(1) };
+        let config = (TrialConfig::default(), SaturationConfig::default());
+        let mut trial = Trial::new(&config.0, &config.1, 5_000_000, 9, &first);
+        assert_eq!([12, 9, 7].map(|cwnd| trial.on_loss(cwnd)), [Some(9), Some(9), Some(7)]);
+        trial.on_ack(&Ack { una: 2999, ..first }, 9, 1000);
+        assert_eq!(trial.on_loss(9), Some(9));
+        trial.on_ack(&Ack { una: 3000, ..first }, 9, 1000);
+        assert_eq!(trial.on_loss(9), None);
     }
 }

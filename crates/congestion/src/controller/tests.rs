@@ -506,8 +506,31 @@ impl FlowStart for Hasty {
         Afterwards::Corrected(Exit { reason: ExitReason::RatePlateau, cwnd: 100, ssthresh: 100, rate: None })
     }
 
+    fn on_signal_after(&mut self, signal: Signal, window: &Window) -> Option<u32> {
+        (signal == Signal::Loss).then_some(window.cwnd - 1)
+    }
+
     fn grow(&mut self, _ack: &Ack, _window: &mut Window) -> u32 {
         0
+    }
+}
+
+/// The answer of Reno is half.
+#[test]
+fn a_start_that_has_more_to_say_answers_the_first_signal_after_it() {
+    for (signal, settled, threshold) in
+        [(Signal::Loss, false, 399), (Signal::Marks, false, 200), (Signal::Loss, true, 200)]
+    {
+        let config = config(StartConfig::SlowStart);
+        let mut controller = Controller::join(Start::External(Box::new(Hasty)), Avoidance::new(&config), &config);
+        controller.on_ack(&Ack { now: ms(1), ..ack(1) });
+        if settled {
+            controller.on_ack(&Ack { now: ms(30), ..ack(1) });
+            controller.window.cwnd = 400;
+        }
+        assert_eq!(controller.on_signal(ms(31), signal), Some(threshold), "{signal:?} {settled}");
+        controller.window.cwnd = 400;
+        assert_eq!(controller.on_signal(ms(32), Signal::Loss), Some(200), "the next one is the avoidance's");
     }
 }
 
