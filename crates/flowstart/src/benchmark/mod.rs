@@ -19,7 +19,7 @@ use flowstart_race::{Contestant, Race, RunOptions, labels};
 use flowstart_service_curve::{ProbeConfig, ProbeVerdict, RecordError, Undecided, Video};
 use flowstart_units::{Bytes, Rate, Span};
 
-use crate::compare::{lay_over, once_each};
+use crate::compare::{lay_over, not_heeded, once_each};
 use crate::formats::PARQUET_READER;
 use crate::output::{
     Done, Failure, note, prepare_folder, print, print_json, progress, roughly, terminal, write_around, write_file,
@@ -253,10 +253,11 @@ fn meant_for_real(args: &BenchmarkArgs, simulated: bool) -> Done {
 /// What the options ask for, across a real path of this capacity if there is one.
 fn planned(args: &BenchmarkArgs, found: Option<Rate>) -> Result<Benchmark, Failure> {
     args.path.path.one_path(args.scenario.as_deref())?;
-    let mut race = match &args.scenario {
-        Some(path) => {
-            let scenario = load_surroundings(path)?;
-            Race::from_scenario(&scenario).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?
+    let scenario =
+        args.scenario.as_ref().map(|file| load_surroundings(file).map(|scenario| (scenario, file))).transpose()?;
+    let mut race = match &scenario {
+        Some((scenario, file)) => {
+            Race::from_scenario(scenario).map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))?
         }
         None => Race::default(),
     };
@@ -275,6 +276,9 @@ fn planned(args: &BenchmarkArgs, found: Option<Rate>) -> Result<Benchmark, Failu
         race.contestants = race.contestants.into_iter().flat_map(on).collect();
     }
     once_each(&race.contestants)?;
+    if let Some(unheeded) = scenario.and_then(|(scenario, file)| not_heeded(&scenario, file, &race, "benchmark")) {
+        note(&unheeded);
+    }
     if args.is_real() && args.scenario.is_none() {
         real::path(&mut race);
     }

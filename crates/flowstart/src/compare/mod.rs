@@ -187,17 +187,20 @@ pub(crate) fn race(args: &CompareArgs) -> Result<(Race, Vec<String>), Failure> {
     }
     race.validate().map_err(Failure::usage)?;
     let mut warnings = flowstart_race::fit_to_marks(&mut race).map_err(Failure::usage)?;
-    warnings.extend(scenario.and_then(|(scenario, file)| not_heeded(&scenario, file, &race)));
+    warnings.extend(scenario.and_then(|(scenario, file)| not_heeded(&scenario, file, &race, "race")));
     Ok((race, warnings))
 }
 
-/// Which keys of a scenario file count for nothing in this race, which has racers and a horizon of
-/// its own.
-fn not_heeded(scenario: &Scenario, file: &Path, race: &Race) -> Option<String> {
-    let keys = unheeded(scenario, race);
+/// Which keys of a scenario file count for nothing in this race or `what` else has contestants and
+/// a horizon of its own.
+pub(crate) fn not_heeded(scenario: &Scenario, file: &Path, race: &Race, what: &str) -> Option<String> {
+    let mut keys = unheeded(scenario, race);
+    if what != "race" && scenario.runs > 1 {
+        keys.push("runs");
+    }
     let (are, them) = if keys.len() == 1 { ("is", "it") } else { ("are", "them") };
     let said =
-        || format!("{}: {} {are} for `flowstart run`, and no race heeds {them}", file.display(), keys.join(", "));
+        || format!("{}: {} {are} for `flowstart run`, and no {what} heeds {them}", file.display(), keys.join(", "));
     (!keys.is_empty()).then(said)
 }
 

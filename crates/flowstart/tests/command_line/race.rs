@@ -223,6 +223,12 @@ fn keys_of_a_file_that_a_race_does_not_heed_are_told() {
     std::fs::write(folder.path().join("ns3.toml"), format!("dialect = \"ns3\"\n{path}{flows}")).unwrap();
     let said = told("ns3.toml");
     assert!(said.starts_with("ns3.toml: dialect (of the racers) is for `flowstart run`"), "{said}");
+    std::fs::write(folder.path().join("runs.toml"), format!("runs = 3\n{own}{path}{flows}")).unwrap();
+    let few = ["--samples", "100", "--lasting", "5s", "--peers", "0", "--step", "10Mbit/s", "--no-report"];
+    let ran = flowstart(folder.path()).args(["benchmark", "cubic", "--scenario", "runs.toml"]).args(few).assert();
+    let said = String::from_utf8_lossy(&ran.success().get_output().stderr).into_owned();
+    let keys = "runs.toml: duration, stop_when_complete, phases, [output], runs are for `flowstart run`";
+    assert_eq!(said.lines().next(), Some(&*format!("{keys}, and no benchmark heeds them")), "{said}");
 }
 
 /// Racers had other hosts than those who were there before.
