@@ -4,8 +4,8 @@ Every piece of work is a call of its own, and what is finished is kept in a fold
 workers may die, and the next call goes on with what there is. The results are those of one local
 run, byte by byte.
 
-What is kept is only used again for the same work: the same contestants and options, the same build
-of flowstart, the same sources of `modules`.
+What is kept is only used again for the same work: the same contestants and options, the same files
+that options name, the same build of flowstart, the same sources of `modules` and their packages.
 
 With Ray: ``pip install flowstart[ray]``, on an existing cluster (``ray.init(address="auto")``
 beforehand) or a local one that is started here. Workers need the package, and no shared disk. With
@@ -20,6 +20,7 @@ import importlib
 import importlib.util
 import json
 import pickle
+import re
 import tempfile
 import traceback
 from collections.abc import Callable, Sequence
@@ -163,6 +164,19 @@ def _ray(works: list[Work], workers: int | None, keep: Keep) -> None:
         raise
 
 
+def _is_kept(path: Path) -> bool:
+    """Tell what was kept from nothing, and from a file that was cut."""
+    if not path.is_file():
+        return False
+    if path.suffix == ".json":
+        try:
+            json.loads(path.read_bytes())
+        except ValueError:
+            return False
+    # A shard without a start has its heading.
+    return path.suffix != ".csv" or b"\n" in path.read_bytes()
+
+
 def _all(
     works: list[Work],
     folder: Path,
@@ -175,7 +189,9 @@ def _all(
         raise ValueError(f'"{backend}" is no backend (known: local, ray)')
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be at least 1, not {workers}")
-    missing = [work for work in works if not (folder / work[0]).is_file()]
+    if not next(one for one in (folder, *folder.parents) if one.exists()).is_dir():
+        raise ValueError(f"cannot create {folder}: a file of that name is in the way")
+    missing = [work for work in works if not _is_kept(folder / work[0])]
     finished = len(works) - len(missing)
     with _bar(progress, "pieces of work") as bar:
 
@@ -206,11 +222,37 @@ def _code(modules: Sequence[str]) -> bytes:
         if spec is None:
             raise ValueError(f'there is no module "{module}"')
         files += [spec.origin] if spec.has_location and spec.origin else []
+        # What a package imports of itself counts, too.
+        whole = importlib.util.find_spec(module.partition(".")[0])
+        for folder in (whole and whole.submodule_search_locations) or ():
+            files += sorted(str(file) for file in Path(folder).rglob("*.py"))
     return b"".join(hashlib.sha256(Path(file).read_bytes()).digest() for file in files)
 
 
+def _read_by(words: Sequence[str]) -> bytes:
+    """Tell the files that options name, and those named in them (traces), from any other."""
+    found: dict[Path, bytes] = {}
+    for word in words[1:]:
+        # Lists are separated by commas.
+        for name in (word.partition("=")[2] if word.startswith("--") else word).split(","):
+            path = Path(name)
+            if not path.is_file() or path in found:
+                continue
+            found[path] = path.read_bytes()
+            inner = re.findall(r"[\"']([^\"'\n]+)[\"']", found[path].decode("utf-8", "replace"))
+            named = [path.parent / one for one in inner if "\0" not in one]
+            found |= {one: one.read_bytes() for one in named if one.is_file()}
+    return b"".join(hashlib.sha256(text).digest() for text in found.values())
+
+
 def _digest(words: Sequence[str], code: bytes) -> str:
-    return hashlib.sha256(json.dumps(list(words)).encode() + code).hexdigest()[:16]
+    kept = json.dumps(list(words)).encode() + code + _read_by(words)
+    return hashlib.sha256(kept).hexdigest()[:16]
+
+
+def _one_thread(options: dict[str, Any]) -> None:
+    if options.get("threads") is not None:
+        raise ValueError("every piece of work has one thread: workers says how many at once")
 
 
 def frontier(
@@ -248,6 +290,7 @@ def frontier(
     for word in ("resume", "output", "shard", "merge", "plan"):
         if word in options:
             raise ValueError(f"{word} is for `flowstart.frontier`: here all results lie in `out`")
+    _one_thread(options)
     words = ["frontier", *_contestants(contestants), *_options(options)]
     kept = Path(out, "shards", _digest(words, _code(modules)))
     works: list[Work] = [
@@ -292,6 +335,7 @@ def reproduce(
     **options: Any,
 ) -> dict[str, Reproduction]:
     """Reproduce figures (all unless named) on many workers; a document each, by name."""
+    _one_thread(options)
     names = [figures] if isinstance(figures, str) else list(figures)
     if not names:
         listed = json.loads(command("reproduce", "--list", "--json"))
@@ -311,6 +355,7 @@ def attainable_rate(
     **options: Any,
 ) -> dict[str, AttainableRate]:
     """Measure attainable rates on many workers; a document for each contestant."""
+    _one_thread(options)
     names = [contestants] if isinstance(contestants, str) else list(contestants)
     each = {name: ["benchmark", name, *_options(options)] for name in names}
     return _documents(AttainableRate, each, out, backend, workers, modules, progress)

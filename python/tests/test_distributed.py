@@ -73,6 +73,39 @@ def test_documents_of_different_options_are_different(tmp_path):
     assert rates(["cubic"], samples=20)["cubic"].text == few.text
 
 
+def test_what_is_kept_serves_the_same_files_only(tmp_path):
+    scenario, out = tmp_path / "path.toml", tmp_path / "out"
+    trace = tmp_path / "rate.trace"
+    capacity = '{ trace = "rate.trace" }'
+    scenario.write_text(f'[path]\ncapacity = {capacity}\nrtt = "20 ms"\n')
+    options = {"peers": 0, "epsilon": "5 %", "samples": 20, "lasting": "5 s", "warm_up": "1 s"}
+    options |= {"step": "1 Mbit/s", "no_report": True, "scenario": str(scenario)}
+    rates = functools.partial(distributed.attainable_rate, "cubic", out=out, workers=1, **options)
+    texts = []
+    for one in ("1\n", "1\n2\n"):
+        trace.write_text(one)
+        texts.append(rates()["cubic"].text)
+    scenario.write_text('[path]\ncapacity = "5 Mbit/s"\nrtt = "20 ms"\n')
+    texts.append(rates()["cubic"].text)
+    assert len(set(texts)) == 3
+    # Of a file that was cut nothing is used.
+    for kept in out.glob("*.json"):
+        kept.write_bytes(kept.read_bytes()[:100])
+    assert rates()["cubic"].text == texts[-1]
+
+
+def test_the_sources_of_a_package_count(tmp_path, monkeypatch):
+    package = tmp_path / "many_files"
+    package.mkdir()
+    (package / "__init__.py").write_text("from many_files import start\n")
+    (package / "start.py").write_text("A = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    seen = {distributed._code([name]) for name in ("many_files", "many_files.start")}
+    (package / "start.py").write_text("A = 2\n")
+    seen |= {distributed._code([name]) for name in ("many_files", "many_files.start")}
+    assert len(seen) == 4
+
+
 def test_algorithms_of_modules_take_part(tmp_path):
     out = tmp_path / "parts"
     distributed.frontier(
@@ -143,6 +176,11 @@ def test_what_cannot_be_is_refused(tmp_path):
         distributed.frontier([], out=tmp_path, modules=[3])
     with pytest.raises(ValueError, match="workers must be at least 1"):
         distributed.frontier([], out=tmp_path, workers=0)
+    with pytest.raises(ValueError, match="workers says how many"):
+        distributed.frontier([], out=tmp_path, threads=2)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="a file of that name is in the way"):
+        distributed.frontier([], out=tmp_path / "file")
     with pytest.raises(ValueError, match="cubik"):
         distributed.frontier(["cubik"], out=tmp_path, shards=2, workers=2)
 
