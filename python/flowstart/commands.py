@@ -37,7 +37,11 @@ def _options(options: dict[str, Any]) -> list[str]:
 
 def _contestants(contestants: Sequence[str] | None) -> list[str]:
     # A string is a sequence of strings too: of its letters.
-    each = [contestants] if isinstance(contestants, str) else contestants or ()
+    if contestants is None:
+        return []
+    each = [contestants] if isinstance(contestants, str) else list(contestants)
+    if not each:
+        raise ValueError("contestants names nobody; without it the usual ones race")
     return [f"--contestant={one}" for one in each]
 
 
@@ -157,8 +161,8 @@ def run(scenario: Like, *, progress: bool | Progress = False, **options: Any) ->
     """
     file, texts = as_file(scenario)
     with _bar(progress, "running") as bar:
-        [(name, tables)] = _native.run(["run", file, *_options(options)], bar, texts)
-    return RunResult(name, tables)
+        [(name, tables)], remarks = _native.run(["run", file, *_options(options)], bar, texts)
+    return RunResult(name, tables, remarks)
 
 
 def frontier(

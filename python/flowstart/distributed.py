@@ -256,7 +256,7 @@ def _one_thread(options: dict[str, Any]) -> None:
 
 
 def frontier(
-    contestants: Sequence[str] = (),
+    contestants: Sequence[str] | None = None,
     *,
     out: str | Path,
     backend: str = "local",

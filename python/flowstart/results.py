@@ -183,7 +183,7 @@ class RaceResult:
         Raises:
             ValueError: if this race has no such measure; the nearest names are given.
         """
-        if measure not in self.runs.column_names:
+        if measure not in self.runs.column_names[2:]:
             raise ValueError(_unknown(measure, self.runs.column_names[2:]))
         values: dict[str, list[float]] = {}
         for who, value in zip(
@@ -245,9 +245,13 @@ class RaceResult:
 class RunResult:
     """The tables of a scenario's results (docs/results.md), by name."""
 
-    def __init__(self, name: str, tables: list[tuple[str, _native.Table]]) -> None:
+    def __init__(
+        self, name: str, tables: list[tuple[str, _native.Table]], remarks: list[str] | None = None
+    ) -> None:
         self.name = name
         self.tables = dict(tables)
+        #: What the command said beside its data.
+        self.remarks = remarks or []
 
     def __getitem__(self, name: str) -> _native.Table:
         return self.tables[name]

@@ -115,9 +115,9 @@ fn compare(
 /// Tables with their names.
 type Tables = Vec<(String, Table)>;
 
-/// The tables of the scenario files that `flowstart run` runs with these arguments: a list of
-/// (name of the scenario, list of (name of the table, table)). A file whose name is in `texts` is
-/// that text.
+/// The tables of the scenario files that `flowstart run` runs with these arguments, a list of
+/// (name of the scenario, list of (name of the table, table)), and what was said beside them. A
+/// file whose name is in `texts` is that text.
 #[pyfunction]
 #[pyo3(signature = (arguments, progress = None, texts = None))]
 fn run(
@@ -125,14 +125,15 @@ fn run(
     arguments: Vec<String>,
     progress: Option<Py<PyAny>>,
     texts: Option<HashMap<String, String>>,
-) -> PyResult<Vec<(String, Tables)>> {
+) -> PyResult<(Vec<(String, Tables)>, Vec<String>)> {
     let (arguments, texts) = (words(arguments), files(texts));
     let ran = supervise(py, progress, move |hooks| embed::run(&arguments, Hooks { texts, ..hooks }))?;
-    let results = ran.map_err(|called| refused(&called))?;
+    let embed::Ran { results, notes } = ran.map_err(|called| refused(&called))?;
     let tables = |results: flowstart_results::Results| -> PyResult<Tables> {
         results.tables.iter().map(|table| Ok((table.spec().name.to_owned(), Table::of_results(table)?))).collect()
     };
-    results.into_iter().map(|(name, results)| Ok((name, tables(results)?))).collect()
+    let all: PyResult<_> = results.into_iter().map(|(name, results)| Ok((name, tables(results)?))).collect();
+    Ok((all?, notes))
 }
 
 /// What a contestant does against the contract of flow starts and avoidances is an error.

@@ -39,6 +39,8 @@ def test_a_race_has_tables_and_looks_like_one():
     assert "hystart+cubic" in repr(race)
     assert "<table>" in race._repr_html_()
     with pytest.raises(ValueError, match="no measure"):
+        race.mean("contestant")
+    with pytest.raises(ValueError, match="no measure"):
         race.mean("beauty")
 
 
@@ -148,6 +150,24 @@ def test_help_is_text_and_files_are_not_promised():
 def test_a_contestant_may_stand_alone():
     race = flowstart.compare("cubic", **QUICK)
     assert race.runs.column("contestant") == ["hystart+cubic"]
+
+
+def test_nobody_is_not_everybody():
+    numpy = pytest.importorskip("numpy")
+    race = flowstart.compare(numpy.array(["cubic", "reno"]), **QUICK)
+    assert race.runs.column("contestant") == ["hystart+cubic", "slow_start+reno"]
+    for nobody in ([], (), numpy.array([])):
+        with pytest.raises(ValueError, match="names nobody"):
+            flowstart.compare(nobody, **QUICK)
+
+
+def test_what_the_command_line_says_beside_its_data_is_not_lost():
+    race = flowstart.compare(["dctcp"], background=["cubic"], runs=1, **QUICK)
+    assert "not over a queue that marks" in race.remarks[0]
+    assert flowstart.compare(["reno"], scenario=SHORT, **QUICK).remarks != []
+    run = pickle.loads(pickle.dumps(flowstart.run(SHORT, runs=3)))
+    [remark] = run.remarks
+    assert remark.endswith("no randomness in this scenario: one run is enough")
 
 
 def test_numbers_of_numpy_are_numbers():

@@ -115,7 +115,7 @@ def test_algorithms_of_modules_take_part(tmp_path):
         tmp_path / "whole", "imported_start+cubic", GRID_1
     )
     with pytest.raises(ValueError, match='no module "nowhere"'):
-        distributed.frontier([], out=out, modules=["nowhere"])
+        distributed.frontier(None, out=out, modules=["nowhere"])
 
 
 @pytest.mark.parametrize("backend", ["local", "ray"])
@@ -166,21 +166,21 @@ def test_what_cannot_be_is_refused(tmp_path):
         distributed.reproduce(["abstract"], out=tmp_path, backend="slurm")
     for shards in (0, 10**6 + 1):
         with pytest.raises(ValueError, match="shards must be from 1 to 10000"):
-            distributed.frontier([], out=tmp_path, shards=shards)
+            distributed.frontier(None, out=tmp_path, shards=shards)
     for word in ("resume", "output", "shard", "merge", "plan"):
         with pytest.raises(ValueError, match=f"{word} is for"):
-            distributed.frontier([], out=tmp_path, **{word: True})
+            distributed.frontier(None, out=tmp_path, **{word: True})
     with pytest.raises(ValueError, match="json is for the command line"):
-        distributed.frontier([], out=tmp_path, json=True)
+        distributed.frontier(None, out=tmp_path, json=True)
     with pytest.raises(TypeError, match="a list of names"):
-        distributed.frontier([], out=tmp_path, modules=[3])
+        distributed.frontier(None, out=tmp_path, modules=[3])
     with pytest.raises(ValueError, match="workers must be at least 1"):
-        distributed.frontier([], out=tmp_path, workers=0)
+        distributed.frontier(None, out=tmp_path, workers=0)
     with pytest.raises(ValueError, match="workers says how many"):
-        distributed.frontier([], out=tmp_path, threads=2)
+        distributed.frontier(None, out=tmp_path, threads=2)
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match="a file of that name is in the way"):
-        distributed.frontier([], out=tmp_path / "file")
+        distributed.frontier(None, out=tmp_path / "file")
     with pytest.raises(ValueError, match="cubik"):
         distributed.frontier(["cubik"], out=tmp_path, shards=2, workers=2)
 

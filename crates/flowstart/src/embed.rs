@@ -8,7 +8,7 @@ use flowstart_race::RaceResult;
 use flowstart_results::Results;
 
 use crate::cli::{Cli, Command};
-use crate::output::Failure;
+use crate::output::{Failure, note};
 use crate::session;
 
 pub use crate::session::{Called, Hooks, Progress};
@@ -84,7 +84,8 @@ pub fn compare(arguments: &[OsString], hooks: Hooks) -> Result<Raced, Called> {
                     "--worlds is three races, and this call returns the result of one; as a command line it runs them";
                 return Err(Failure::usage(why));
             }
-            let (race, _) = crate::compare::race(&args)?;
+            let (race, warnings) = crate::compare::race(&args)?;
+            warnings.iter().for_each(|warning| note(warning));
             let (result, verdict) = crate::compare::raced(&race, &args)?;
             match verdict {
                 Ok(()) => Ok((result, None)),
@@ -100,13 +101,22 @@ pub fn compare(arguments: &[OsString], hooks: Hooks) -> Result<Raced, Called> {
     }
 }
 
+/// Scenarios that were run.
+#[derive(Debug)]
+pub struct Ran {
+    /// What each brought, with its name.
+    pub results: Vec<(String, Results)>,
+    /// What the command said beside the data.
+    pub notes: Vec<String>,
+}
+
 /// The results of the scenario files that `flowstart run` runs with these arguments
-/// (`["run", "a.toml"]`), each with its name. Options about what is printed do nothing; those that
+/// (`["run", "a.toml"]`). Options about what is printed do nothing; those that
 /// ask for files are refused.
 ///
 /// # Errors
 /// What the command would say, with its status.
-pub fn run(arguments: &[OsString], hooks: Hooks) -> Result<Vec<(String, Results)>, Called> {
+pub fn run(arguments: &[OsString], hooks: Hooks) -> Result<Ran, Called> {
     let run = || match parse(arguments)?.command {
         Command::Run(args) if !args.real => {
             without_files(&[
@@ -118,8 +128,10 @@ pub fn run(arguments: &[OsString], hooks: Hooks) -> Result<Vec<(String, Results)
         }
         _ => Err(Failure::usage("this runs no scenario; the arguments must begin with \"run\", without --real")),
     };
-    let (results, called) = within(arguments, hooks, run);
-    results.ok_or(called)
+    match within(arguments, hooks, run) {
+        (Some(results), called) => Ok(Ran { results, notes: called.notes }),
+        (None, called) => Err(called),
+    }
 }
 
 #[cfg(test)]
@@ -194,6 +206,18 @@ mod tests {
         let result = compare(&words, Hooks::default()).unwrap().result;
         let printed = call(&words, Hooks::default()).output;
         assert_eq!(format!("{:#}\n", result.to_json()).into_bytes(), printed);
+    }
+
+    #[test]
+    fn what_a_command_says_beside_its_data_is_not_lost() {
+        let text = "duration = \"1 s\"\n[path]\nrtt = \"20 ms\"\ncapacity = \"5 Mbit/s\"\n[[flow]]\nsize = \"9 kB\"\n";
+        let hooks = || Hooks { texts: vec![("mine".into(), text.to_owned())], ..Hooks::default() };
+        let ran = run(&words("run mine --runs 3"), hooks()).unwrap();
+        assert_eq!(ran.notes, ["mine: no randomness in this scenario: one run is enough"]);
+        let raced = compare(&words("compare mine -C reno -n 9kB"), hooks()).unwrap();
+        assert!(raced.notes[0].contains("duration is for `flowstart run`"), "{:?}", raced.notes);
+        let raced = compare(&words("compare -C dctcp --background cubic -n 9kB --runs 1"), Hooks::default()).unwrap();
+        assert!(raced.notes[0].contains("not over a queue that marks"), "{:?}", raced.notes);
     }
 
     #[test]
