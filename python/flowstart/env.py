@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flowstart import _native
-from flowstart.scenario import to_toml
+from flowstart.scenario import Scenario, to_toml
 
 #: What an agent is told.
 OBSERVATION: tuple[str, ...] = (
@@ -64,9 +64,9 @@ _MSS, _PACKET = 1448, 1500
 #: profiles.
 ROUGH: tuple[str, ...] = tuple(_native.rough_names())
 
-#: A path for an episode, drawn with this generator: a scenario whose last flow is the agent, and
-#: the capacity in bit/s.
-Draw = Callable[[np.random.Generator], tuple[Mapping[str, Any], float]]
+#: A path for an episode, drawn with this generator: a scenario (also TOML) whose last flow is the
+#: agent, and the capacity in bit/s.
+Draw = Callable[[np.random.Generator], tuple[Mapping[str, Any] | Scenario | str, float]]
 
 
 def paths(
@@ -143,7 +143,7 @@ def rough(
 
 
 def _others(others: Sequence[int]) -> None:
-    if not others or not all(isinstance(one, Integral) and one >= 0 for one in others):
+    if not len(others) or not all(isinstance(one, Integral) and one >= 0 for one in others):
         raise ValueError(
             f"others must be numbers of flows to draw from, such as (0, 1): not {others}"
         )
@@ -232,11 +232,17 @@ class VectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
 
     def _begin(self, index: int) -> None:
         drawn = self._draw(self._random)
-        if not (isinstance(drawn, tuple) and len(drawn) == 2 and isinstance(drawn[1], Real)):
+        if not (
+            isinstance(drawn, tuple)
+            and len(drawn) == 2
+            and isinstance(drawn[0], (Mapping, Scenario, str))
+            and isinstance(drawn[1], Real)
+        ):
             raise TypeError(f"draw must give a scenario and a capacity in bit/s, not {drawn!r:.80}")
-        scenario, capacity = drawn[0], float(drawn[1])
+        text = drawn[0] if isinstance(drawn[0], str) else to_toml(drawn[0])
+        capacity = float(drawn[1])
         seed = int(self._random.integers(2**63))
-        self._observations[index] = self._native.reset(index, to_toml(scenario), capacity, seed)
+        self._observations[index] = self._native.reset(index, text, capacity, seed)
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
@@ -266,7 +272,10 @@ class VectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         skip = self._over.astype(np.uint8)
         for index in np.flatnonzero(self._over):
             self._begin(int(index))
-        given = np.ascontiguousarray(actions, np.float64).reshape(self.num_envs, _ACTIONS)
+        given = np.ascontiguousarray(actions, np.float64)
+        if given.shape != (self.num_envs, _ACTIONS):
+            wanted = f"{_ACTIONS} numbers for each of {self.num_envs} environments"
+            raise ValueError(f"actions must be {wanted}, not an array of the shape {given.shape}")
         if not np.isfinite(given).all():
             raise ValueError("an action is three numbers, and infinity is none")
         self._native.step(
@@ -322,6 +331,9 @@ def register_policy(
     about: str = "a trained agent",
 ) -> None:
     """Make a trained agent a contestant: ``compare(["NAME+cubic", "hystart+cubic"])``.
+
+    A congestion control is ``"built_in+NAME"`` as in training, from the first packet on. Behind
+    another start, as ``"hystart+NAME"``, it goes on with the window that this start leaves.
 
     Args:
         name: lower-case letters, digits and underscores.

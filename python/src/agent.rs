@@ -325,28 +325,63 @@ pub(crate) struct AgentControl {
     pub(crate) policy: Option<Policy>,
     pub(crate) mss: u32,
     pub(crate) srtt: f64,
+    /// The window is the agent's: in a race once the start before it is over.
+    pub(crate) in_charge: bool,
+}
+
+impl AgentControl {
+    /// Takes the window over as the start left it, and what its last ACK said: what was seen
+    /// before is not the agent's doing.
+    fn take_over(&mut self, window: &Window) {
+        if !self.in_charge {
+            self.in_charge = true;
+            self.agent.lock().load = f64::from(window.cwnd).clamp(FEWEST, MOST);
+        }
+    }
 }
 
 impl CongestionAvoidance for AgentControl {
+    fn begin_flow(&mut self, window: &Window) -> bool {
+        self.take_over(window);
+        true
+    }
+
+    fn own_exit(&self) -> Option<ExitReason> {
+        self.agent.lock().heard().map(|_| ExitReason::Limit)
+    }
+
+    fn on_takeover(&mut self, _now: Time, window: &Window, _rate: Option<Rate>) {
+        self.take_over(window);
+    }
+
     fn on_ack(&mut self, ack: &Ack, _window: &Window) {
-        let mut shared = self.agent.lock();
-        shared.hear(ack);
         self.srtt = ack.srtt.as_secs_f64();
-        if let Some(policy) = &self.policy
-            && shared.min_rtt > 0.0
-            && (shared.due == Time::NEVER || ack.now >= shared.due)
-        {
+        let mut shared = self.agent.lock();
+        if !self.in_charge {
+            shared.forget();
+        }
+        shared.hear(ack);
+        let Some(policy) = &self.policy else { return };
+        if !self.in_charge || shared.min_rtt <= 0.0 {
+            return;
+        }
+        let interval = shared.min_rtt;
+        if shared.due == Time::NEVER {
+            // The first decision is due after an interval that is the agent's.
+            shared.due = ack.now + Span::from_secs_f64(interval);
+        } else if ack.now >= shared.due {
             let answer = policy(&shared.observe());
-            let interval = shared.min_rtt;
             shared.decide(Action::of(&answer), ack.now, interval);
         }
     }
 
     fn grow(&mut self, _ack: &Ack, _acked: u32, window: &mut Window) {
+        self.take_over(window);
         window.cwnd = self.agent.lock().load.round() as u32;
     }
 
     fn reduce(&mut self, _now: Time, signal: Signal, window: &Window) -> u32 {
+        self.take_over(window);
         // A timeout is beyond what an agent can learn from: the flow begins again from little.
         if signal == Signal::Timeout {
             self.agent.lock().load = 4.0;
@@ -356,7 +391,7 @@ impl CongestionAvoidance for AgentControl {
 
     fn pacing_rate(&self) -> Option<Rate> {
         let bytes = self.agent.lock().load * (f64::from(self.mss) + HEADER);
-        (self.srtt > 0.0).then(|| Rate::from_bps((1.2 * bytes * 8.0 / self.srtt).max(1000.0) as u64))
+        (self.in_charge && self.srtt > 0.0).then(|| Rate::from_bps((1.2 * bytes * 8.0 / self.srtt).max(1000.0) as u64))
     }
 
     fn controls_recovery(&self) -> bool {

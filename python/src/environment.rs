@@ -161,7 +161,8 @@ impl Episode {
                     Controller::join(start, Avoidance::External(Box::new(watched)), config)
                 }
                 Kind::CongestionControl => {
-                    let control = AgentControl { agent, policy: None, mss: config.mss, srtt: 0.0 };
+                    let mss = config.mss;
+                    let control = AgentControl { agent, policy: None, mss, srtt: 0.0, in_charge: true };
                     let start = Start::External(Box::new(NoStart));
                     Controller::join(start, Avoidance::External(Box::new(control)), config)
                 }
@@ -404,10 +405,13 @@ fn policy(callable: Py<PyAny>) -> Policy {
     std::sync::Arc::new(move |observation| {
         let answer = Python::attach(|py| -> PyResult<[f64; ACTIONS]> {
             let list = pyo3::types::PyList::new(py, observation)?;
-            let values: Vec<f64> = callable.call1(py, (list,))?.extract(py)?;
-            let whole = <[f64; ACTIONS]>::try_from(values.as_slice()).ok();
+            let answer = callable.call1(py, (list,))?;
+            let values = answer.extract::<Vec<f64>>(py).ok();
+            let whole = values.and_then(|values| <[f64; ACTIONS]>::try_from(values.as_slice()).ok());
             whole.filter(|values| values.iter().all(|value| value.is_finite())).ok_or_else(|| {
-                PyValueError::new_err(format!("a policy answers with {ACTIONS} finite numbers, not with {values:?}"))
+                let told = answer.bind(py).repr().map(|told| told.to_string()).unwrap_or_default();
+                let told: String = told.chars().take(80).collect();
+                PyValueError::new_err(format!("a policy answers with {ACTIONS} finite numbers, not with {told}"))
             })
         });
         answer.unwrap_or_else(|error| raise(error))
@@ -435,7 +439,8 @@ pub(crate) fn register_policy(kind: &str, name: String, about: String, callable:
         Kind::CongestionControl => {
             let make = move |connection: Connection| -> Box<dyn flowstart::congestion::OwnAvoidance> {
                 let agent = Agent::new(connection.initial_window, false);
-                Box::new(AgentControl { agent, policy: Some(policy.clone()), mss: connection.mss, srtt: 0.0 })
+                let (policy, mss) = (Some(policy.clone()), connection.mss);
+                Box::new(AgentControl { agent, policy, mss, srtt: 0.0, in_charge: false })
             };
             let own = AvoidanceConfig::own(name, about, make).map_err(|error| wrong(&error))?;
             AvoidanceConfig::register(own).map_err(|error| wrong(&error))

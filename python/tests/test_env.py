@@ -73,10 +73,50 @@ def test_a_policy_races_as_a_start():
     assert times["leave_at_once+cubic"] > 2 * times["slow_start+cubic"]
 
 
+def of_a_race(contestant, capacity="50 Mbit/s"):
+    """What a policy that keeps its window is told in a run, and the run's flow."""
+    told = []
+
+    def keeps(observation):
+        told.append(observation)
+        return [0.0, 0.0, -1.0]
+
+    environments.register_policy("keeps_its_window", keeps, kind="congestion_control")
+    path = {"capacity": capacity, "rtt": "40 ms", "buffer": "4 BDP"}
+    scenario = {"duration": "2 s", "path": path, "flow": [{"algorithm": contestant}]}
+    flows = flowstart.run(scenario)["flows"]
+    return np.array(told), {name: flows.column(name)[0] for name in flows.column_names}
+
+
+def test_a_congestion_control_races_as_it_was_trained():
+    told, flow = of_a_race("built_in+keeps_its_window")
+    path = {"capacity": "50 Mbit/s", "rtt": "40 ms", "buffer": "4 BDP"}
+    scenario = {"duration": "2 s", "path": path, "flow": [{}]}
+    env = environments.VectorEnv("congestion_control", draw=lambda random: (scenario, 5e7))
+    trained = [env.reset(seed=1)[0][0]]
+    trained += [env.step(np.array([[0.0, 0.0, -1.0]]))[0][0] for _ in range(20)]
+    np.testing.assert_allclose(told[0], trained[0])
+    # Intervals end with an ACK in the one only: that of two packets counts in this one or the next.
+    np.testing.assert_allclose(told[:20], trained[:20], atol=0.21)
+    assert flow["exit_reason"] == "limit"
+
+
+def test_a_congestion_control_goes_on_with_the_window_of_the_start_before_it():
+    told, flow = of_a_race("hystart+keeps_its_window")
+    window = 2 ** (10 * told[0][0])
+    assert window == pytest.approx(flow["exit_cwnd_pkts"], rel=0.01)
+    assert window > 50
+    # It was not asked while the start had the window, whose packets it does not pace either.
+    assert told[0][-1] == 0
+    assert len(told) < (2 - flow["exit_s"]) / 0.04
+    _, slow_start = of_a_race("hystart+cubic")
+    assert flow["exit_s"] == slow_start["exit_s"]
+
+
 @pytest.mark.parametrize("answer", [[0.0, 0.0], [0.0, 0.0, float("nan")], "leave", None])
 def test_a_policy_that_answers_something_else_is_an_error(answer):
     environments.register_policy("odd_policy", lambda observation: answer)
-    with pytest.raises((ValueError, TypeError)):
+    with pytest.raises(ValueError, match="a policy answers with 3 finite numbers, not with"):
         flowstart.compare(["odd_policy+cubic"], capacity="10 Mbit/s", size=["100 kB"])
 
 
@@ -263,7 +303,23 @@ def test_what_is_sent_is_bounded_by_what_arrives():
     assert most == pytest.approx(1024)
 
 
-@pytest.mark.parametrize("drawn", ["nothing", ({}, "fast"), ({},)])
+@pytest.mark.parametrize("shape", [(3, 2), (6,), (2, 4), (1, 2, 3)])
+def test_actions_of_another_shape_are_not_mixed_up(shape):
+    many = environments.VectorEnv(num_envs=2)
+    many.reset(seed=1)
+    with pytest.raises(ValueError, match="3 numbers for each of 2 environments"):
+        many.step(np.zeros(shape))
+
+
+def test_a_draw_may_give_any_scenario():
+    path = flowstart.Path("10 Mbit/s", "20 ms")
+    text = '[path]\ncapacity = "10 Mbit/s"\nrtt = "20 ms"\n[[flow]]\n'
+    for scenario in (flowstart.Scenario("10 s", path), text):
+        many = environments.VectorEnv(draw=lambda random, drawn=scenario: (drawn, 1e7))
+        assert many.reset(seed=1)[0].shape == (1, len(environments.OBSERVATION))
+
+
+@pytest.mark.parametrize("drawn", ["nothing", ({}, "fast"), ({},), ([], 1e7)])
 def test_a_draw_that_gives_something_else_is_an_error(drawn):
     many = environments.VectorEnv(num_envs=1, draw=lambda random: drawn)
     with pytest.raises(TypeError, match="a scenario and a capacity"):
