@@ -7,6 +7,7 @@ use flowstart::congestion::{
 use flowstart::units::{Rate, Span, Time};
 use pyo3::exceptions::{PyAttributeError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyBool;
 
 use crate::supervise::raise;
 
@@ -89,6 +90,10 @@ pub(crate) struct Window {
 
 /// A count of packets that Python code gives.
 fn packets(value: &Bound<'_, PyAny>, what: &str) -> PyResult<u32> {
+    // True is 1 for Python; who returns it means something else.
+    if value.is_instance_of::<PyBool>() {
+        return Err(PyTypeError::new_err(format!("{what} must be a whole number of packets, not {value}")));
+    }
     value.extract::<u32>().map_err(|error| {
         if error.is_instance_of::<PyOverflowError>(value.py()) {
             PyValueError::new_err(format!("{what} must be from 0 to {} packets, not {value}", u32::MAX))
@@ -102,16 +107,27 @@ fn packets(value: &Bound<'_, PyAny>, what: &str) -> PyResult<u32> {
 
 /// A number that Python code gives, or `None`.
 fn number(value: &Bound<'_, PyAny>, what: &str, unit: &str) -> PyResult<Option<f64>> {
-    value.extract::<Option<f64>>().map_err(|error| {
-        let text = format!("{what} must be a number of {unit} or None, not {value}");
+    let text = || format!("{what} must be a number of {unit} or None, not {value}");
+    let number = value.extract::<Option<f64>>().map_err(|error| {
         if error.is_instance_of::<PyOverflowError>(value.py()) {
-            PyValueError::new_err(text)
+            PyValueError::new_err(text())
         } else if error.is_instance_of::<PyTypeError>(value.py()) {
-            PyTypeError::new_err(text)
+            PyTypeError::new_err(text())
         } else {
             error
         }
-    })
+    })?;
+    if number.is_some_and(f64::is_nan) { Err(PyValueError::new_err(text())) } else { Ok(number) }
+}
+
+/// A rate that Python code gives, or `None`.
+fn rate(value: &Bound<'_, PyAny>, what: &str) -> PyResult<Option<Rate>> {
+    match number(value, what, "bit/s")? {
+        Some(rate) if rate < 1.0 => Err(PyValueError::new_err(format!(
+            "{what} must be at least 1 bit/s, or None to leave it to the connection, not {rate}"
+        ))),
+        rate => Ok(rate.map(|rate| Rate::from_bps(rate as u64))),
+    }
 }
 
 #[pymethods]
@@ -326,19 +342,15 @@ fn verdict(py: Python<'_>, value: Py<PyAny>) -> PyResult<Option<Exit>> {
     let cwnd = packets(&field("cwnd")?, "cwnd of an Exit")?;
     let ssthresh = field("ssthresh")?;
     let ssthresh = if ssthresh.is_none() { None } else { Some(packets(&ssthresh, "ssthresh of an Exit")?) };
-    let rate = number(&field("rate")?, "rate of an Exit", "bit/s")?;
-    let name: String = field("reason")?.extract()?;
-    let Some((_, reason)) = REASONS.iter().find(|(known, _)| *known == name) else {
+    let rate = rate(&field("rate")?, "rate of an Exit")?;
+    let given = field("reason")?;
+    let name = given.extract::<String>();
+    let Some((_, reason)) = REASONS.iter().find(|(known, _)| name.as_ref().is_ok_and(|name| name == known)) else {
         let known: Vec<&str> = REASONS.iter().map(|(known, _)| *known).collect();
-        return Err(PyValueError::new_err(format!("\"{name}\" is no reason to leave (known: {})", known.join(", "))));
+        return Err(PyValueError::new_err(format!("\"{given}\" is no reason to leave (known: {})", known.join(", "))));
     };
     let cwnd = cwnd.clamp(2, MOST_WINDOW);
-    Ok(Some(Exit {
-        reason: *reason,
-        cwnd,
-        ssthresh: ssthresh.unwrap_or(cwnd).max(2),
-        rate: rate.filter(|rate| *rate >= 1.0).map(|rate| Rate::from_bps(rate as u64)),
-    }))
+    Ok(Some(Exit { reason: *reason, cwnd, ssthresh: ssthresh.unwrap_or(cwnd).max(2), rate }))
 }
 
 fn name(signal: Signal) -> &'static str {
@@ -410,7 +422,13 @@ impl FlowStart for PythonStart {
             &mut state,
             |methods| methods.departure.as_ref(),
             |py, departure, window| {
-                number(departure.call1(py, (instant(now), window))?.bind(py), "what departure returns", "seconds")
+                let (value, what) = (departure.call1(py, (instant(now), window))?, "what departure returns");
+                match number(value.bind(py), what, "seconds")? {
+                    Some(at) if at.is_infinite() => Err(PyValueError::new_err(format!(
+                        "{what} must be a number of seconds or None, not {at}: a packet that never leaves ends nothing"
+                    ))),
+                    at => Ok(at),
+                }
             },
         )??;
         let at = Time::from_nanos((at.clamp(0.0, 1e9) * 1e9) as u64);
@@ -462,16 +480,8 @@ impl CongestionAvoidance for PythonAvoidance {
 
     fn pacing_rate(&self) -> Option<Rate> {
         let method = self.0.methods.pacing_rate.as_ref()?;
-        let rate = Python::attach(|py| {
-            let rate = number(method.call0(py)?.bind(py), "what pacing_rate returns", "bit/s")?;
-            match rate {
-                Some(rate) if rate.is_nan() || rate < 1.0 => Err(PyValueError::new_err(format!(
-                    "what pacing_rate returns must be at least 1 bit/s, or None to leave it to the connection, not {rate}"
-                ))),
-                rate => Ok(rate),
-            }
-        });
-        rate.unwrap_or_else(|error| raise(error)).map(|rate| Rate::from_bps(rate as u64))
+        let asked = Python::attach(|py| rate(method.call0(py)?.bind(py), "what pacing_rate returns"));
+        asked.unwrap_or_else(|error| raise(error))
     }
 }
 
