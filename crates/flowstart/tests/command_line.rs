@@ -378,6 +378,20 @@ fn every_command_with_results_writes_a_page_a_text_and_a_named_figure() {
 }
 
 #[test]
+fn a_run_without_samples_has_a_page_without_pictures() {
+    let folder = empty();
+    let path = "duration = \"1 s\"\n[path]\ncapacity = \"5 Mbit/s\"\nrtt = \"20 ms\"\n";
+    for rest in ["[output]\nsample = \"0 s\"\n[[flow]]\n", "[[flow]]\nstart = \"5 s\"\n"] {
+        std::fs::write(folder.path().join("mine.toml"), format!("{path}{rest}")).expect("written");
+        output(folder.path(), &["run", "mine.toml", "-o", "x.html", "-o", "x.md"]);
+        let page = std::fs::read_to_string(folder.path().join("x.html")).expect("written");
+        assert!(page.contains("utilisation") && !page.contains("<h2>Delivered"), "{rest}");
+        let none = refusal(folder.path(), &["run", "mine.toml", "-o", "x.svg"]);
+        assert!(none.contains("there is no figure in this report"), "{none}");
+    }
+}
+
+#[test]
 fn series_count_time_in_round_trips_and_in_seconds() {
     let folder = empty();
     output(folder.path(), &short(&[]));
