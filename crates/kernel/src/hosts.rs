@@ -89,6 +89,29 @@ pub fn carry_host(name: &str) -> Result<HostLinks, Problem> {
 /// # Errors
 /// If Quick-Start is not loaded, there is no such device, or this user may not.
 pub fn attach_host(name: &str, namespace: Option<&str>) -> Result<(), Problem> {
+    attach_hosts(&[name], namespace)
+}
+
+/// The same at several devices: at all of them, or at none that had nothing before.
+///
+/// # Errors
+/// As [`attach_host`].
+pub fn attach_hosts(names: &[impl AsRef<str>], namespace: Option<&str>) -> Result<(), Problem> {
+    let mut made: Vec<PathBuf> = Vec::new();
+    for name in names {
+        match attach(name.as_ref(), namespace) {
+            Ok(pins) => made.extend(pins),
+            Err(problem) => {
+                made.iter().for_each(|pin| drop(fs::remove_file(pin)));
+                return Err(problem);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The links that were made for a device.
+fn attach(name: &str, namespace: Option<&str>) -> Result<Vec<PathBuf>, Problem> {
     let folder = folder()?;
     let found = device::within(namespace, || Device::find(name))?;
     let mut made: Vec<PathBuf> = Vec::new();
@@ -110,7 +133,7 @@ pub fn attach_host(name: &str, namespace: Option<&str>) -> Result<(), Problem> {
         }
         made.push(pin);
     }
-    Ok(())
+    Ok(made)
 }
 
 /// True if a pinned link still leads to a device.

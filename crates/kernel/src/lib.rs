@@ -55,7 +55,9 @@ pub use cost::{RouterCost, router_cost};
 #[cfg(feature = "ebpf")]
 pub use findings::{Finding, findings};
 #[cfg(feature = "ebpf")]
-pub use hosts::{HostCounts, HostLinks, attach_host, carry_host, host_counts, host_devices, usual_devices};
+pub use hosts::{
+    HostCounts, HostLinks, attach_host, attach_hosts, carry_host, host_counts, host_devices, usual_devices,
+};
 #[cfg(feature = "ebpf")]
 pub use loader::{load, unload};
 pub use parameters::{InvalidParameter, Kind, Parameter, Settings};

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use flowstart_units::Span;
+use flowstart_units::{Rate, Span};
 
 use crate::Algorithm;
 
@@ -64,10 +64,13 @@ impl Parameter {
                 _ => return Err("is neither on nor off".to_owned()),
             },
             Kind::Choice(words) => {
-                let place = words.iter().position(|word| *word == text);
+                // A rate has more than one spelling: "5120kbit/s" is "5.12 Mbit/s".
+                let rate = text.parse::<Rate>().ok();
+                let same = |word: &&str| **word == *text || rate.is_some() && word.parse().ok() == rate;
+                let place = words.iter().position(|word| same(&word));
                 place
                     .and_then(|place| u32::try_from(place).ok())
-                    .ok_or_else(|| format!("is none of {}", words.join(", ")))?
+                    .ok_or_else(|| format!("is not one of these: {}", words.join(", ")))?
             }
         };
         if (self.least..=self.most).contains(&value) { Ok(value) } else { Err(self.range()) }
@@ -219,6 +222,18 @@ mod tests {
         assert_eq!(half.value("initial_alpha"), Some(512));
         let shown: Vec<_> = half.iter().map(|(parameter, value)| parameter.show(value)).collect();
         assert_eq!(shown, ["4", "0.5"]);
+    }
+
+    #[test]
+    fn a_rate_of_the_table_may_be_spelled_as_everywhere_else() {
+        let of = |text: &str| set(Algorithm::QuickStart, text).map(|settings| settings.value("request").unwrap());
+        for same in ["request=5.12Mbit/s", "request=5.12 Mbit/s", "request=5120 kbit/s"] {
+            assert_eq!(of(same), Ok(7), "{same}");
+        }
+        assert_eq!(of("request=1.31072 Gbit/s"), Ok(15));
+        assert_eq!(of("request=none"), Ok(0));
+        let other = of("request=5 Mbit/s").unwrap_err();
+        assert!(other.starts_with("request: \"5 Mbit/s\" is not one of these: none, 80kbit/s"), "{other}");
     }
 
     #[test]

@@ -240,7 +240,7 @@ pub fn load_router(name: &str, namespace: Option<&str>, settings: &RouterSetting
         if hosts::is_attached(&folder.join(LINK)) {
             return Err(Problem::new(
                 format!("there is a router at {name} already"),
-                format!("`flowstart router unload --dev {name}` first"),
+                format!("`flowstart router unload --dev {name}{}` first", there(namespace)),
             ));
         }
     }
@@ -255,6 +255,11 @@ pub fn load_router(name: &str, namespace: Option<&str>, settings: &RouterSetting
     }
     let netns = namespace.map(str::to_owned);
     Ok(LoadedRouter { device: Some(name.to_owned()), netns, index: found.index, namespace: found.namespace, folder })
+}
+
+/// The option that says where a device is.
+fn there(namespace: Option<&str>) -> String {
+    namespace.map_or_else(String::new, |name| format!(" --netns {name}"))
 }
 
 fn attach(settings: &RouterSettings, device: &Device, namespace: Option<&str>, folder: &Path) -> Result<(), Problem> {

@@ -13,7 +13,7 @@ use common::worlds::{CONTROL, DEVICE, aware, path, world};
 use common::{Registered, alone_with_quick_start, connect, connect_from, connect_limited, limit_rate, receive, send};
 use flowstart_emulator::World;
 use flowstart_kernel::{
-    Algorithm, HostCounts, RouterSettings, attach_host, host_counts, host_devices, load_router, unload,
+    Algorithm, HostCounts, RouterSettings, attach_host, attach_hosts, host_counts, host_devices, load_router, unload,
 };
 use flowstart_network::{LossConfig, QuickStartHop, RateSchedule};
 use flowstart_quick_start::router::AdmissionConfig;
@@ -275,6 +275,20 @@ fn whoever_the_hosts_policy_says_asks_and_a_socket_says_how_much() {
     assert_eq!(asked_by_a_plain_client(route, None), [ASKED], "a route");
     // 100 kB/s are 800 kbit/s, and the rate below is 640 kbit/s.
     assert_eq!(asked_by_a_plain_client(|| {}, Some(100_000)), [4], "a socket's largest pacing rate");
+}
+
+#[test]
+fn of_several_devices_all_carry_requests_or_none_that_did_not_before() {
+    let Some(_alone) = alone_with_quick_start() else { return };
+    let _registered = Registered::new(Algorithm::QuickStart, &[]);
+    let pair = common::Pair::new();
+    let there = Some(pair.name(0));
+    attach_hosts(&["fs0"], there).unwrap();
+    let before = host_devices();
+    assert!(attach_hosts(&["fs0", "lo", "fs-none"], there).is_err());
+    assert_eq!(host_devices(), before);
+    attach_hosts(&["fs0", "lo"], there).unwrap();
+    assert_eq!(host_devices().len(), before.len() + 1);
 }
 
 #[test]

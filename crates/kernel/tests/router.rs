@@ -202,7 +202,7 @@ fn a_router_is_loaded_at_a_device_once_counts_what_leaves_there_and_goes_without
     let settings = RouterSettings::new(Rate::from_mbps(100));
     let there = load_router("fs0", Some(&a), &settings).unwrap();
     let twice = load_router("fs0", Some(&a), &settings).unwrap_err();
-    assert!(twice.to_string().contains("router unload --dev fs0"), "{twice}");
+    assert!(twice.to_string().contains(&format!("router unload --dev fs0 --netns {a}")), "{twice}");
     assert_eq!(router_at("fs0", Some(&a)).unwrap().index, there.index);
     assert!(router_at("fs0", Some(&b)).is_err(), "the device of the same name of the other host has none");
     let sent = pair.on(0, || {

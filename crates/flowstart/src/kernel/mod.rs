@@ -63,18 +63,24 @@ mod program {
             return Err(Failure::Usage(why));
         }
         // More devices for what is there already.
-        let is_there = flowstart_kernel::loaded().iter().any(|loaded| loaded.algorithm == algorithm);
-        if is_there && !devices.is_empty() && parameters.is_empty() {
+        let is_there = || flowstart_kernel::loaded().iter().any(|loaded| loaded.algorithm == algorithm);
+        let adds = !devices.is_empty() && parameters.is_empty();
+        if adds && is_there() {
             return attach(devices, netns);
         }
-        let loaded = flowstart_kernel::load(&settings).map_err(|problem| {
-            if verbose {
-                note(problem.log.trim_end());
-            } else if !problem.log.is_empty() {
-                note("-v prints what the kernel said");
+        let loaded = match flowstart_kernel::load(&settings) {
+            Ok(loaded) => loaded,
+            // Another flowstart loaded it in the meantime, for other devices.
+            Err(_) if adds && is_there() => return attach(devices, netns),
+            Err(problem) => {
+                if verbose {
+                    note(problem.log.trim_end());
+                } else if !problem.log.is_empty() {
+                    note("-v prints what the kernel said");
+                }
+                return Err(failure(&problem));
             }
-            failure(&problem)
-        })?;
+        };
         let name = loaded.algorithm.kernel_name();
         if algorithm == Algorithm::QuickStart {
             let usual;
@@ -100,8 +106,8 @@ mod program {
     }
 
     fn attach(devices: &[String], netns: Option<&str>) -> Done {
+        flowstart_kernel::attach_hosts(devices, netns).map_err(|problem| failure(&problem))?;
         for device in devices {
-            flowstart_kernel::attach_host(device, netns).map_err(|problem| failure(&problem))?;
             print(&format!("packets at {device} carry requests, answers and reports of Quick-Start\n"))?;
         }
         Ok(())
