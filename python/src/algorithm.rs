@@ -490,10 +490,27 @@ pub(crate) fn lasting(text: String) -> &'static str {
     Box::leak(text.into_boxed_str())
 }
 
+/// Names that contestants have by themselves, as "cubic" is HyStart in front of CUBIC: of an own
+/// algorithm of that name nobody would hear.
+pub(crate) fn not_taken(name: &str) -> PyResult<()> {
+    let avoidance = AvoidanceConfig::NAMES.contains(&name);
+    let start = StartConfig::NAMES.contains(&name);
+    let short = flowstart::race::ALIASES.iter().any(|(alias, _)| *alias == name);
+    let kind = match (start, avoidance, short) {
+        (true, ..) => "flow start",
+        (_, true, _) => "congestion avoidance",
+        (.., true) => "contestant",
+        _ => return Ok(()),
+    };
+    let taken = format!("the {kind} \"{name}\" is part of flowstart; an own one needs another name");
+    Err(PyValueError::new_err(taken))
+}
+
 /// Makes a flow start known. `factory(initial_window, mss, seed)` returns the object and the names
 /// of the methods that it has of its own. With `draws` what it does hangs on the seed.
 #[pyfunction]
 pub(crate) fn register_start(name: String, about: String, factory: Py<PyAny>, draws: bool) -> PyResult<()> {
+    not_taken(&name)?;
     let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
     let make = move |connection| -> Box<dyn OwnStart> { Box::new(PythonStart(Object::new(&factory, connection))) };
     let own = StartConfig::own(lasting(name), lasting(about), make).map_err(|error| wrong(&error))?;
@@ -510,6 +527,7 @@ pub(crate) fn register_avoidance(
     ecn: bool,
     draws: bool,
 ) -> PyResult<()> {
+    not_taken(&name)?;
     let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
     let make =
         move |connection| -> Box<dyn OwnAvoidance> { Box::new(PythonAvoidance(Object::new(&factory, connection))) };

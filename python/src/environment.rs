@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use rayon::prelude::*;
 
 use crate::agent::{ACTIONS, Action, Agent, AgentControl, AgentStart, NoStart, OBSERVED, Policy};
-use crate::algorithm::lasting;
+use crate::algorithm::{lasting, not_taken};
 use crate::supervise::{raise, unwound};
 
 /// Which algorithm an agent is.
@@ -423,6 +423,7 @@ fn policy(callable: Py<PyAny>) -> Policy {
 #[pyfunction]
 pub(crate) fn register_policy(kind: &str, name: String, about: String, callable: Py<PyAny>) -> PyResult<()> {
     let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
+    not_taken(&name)?;
     let (name, about) = (lasting(name), lasting(about));
     let policy = policy(callable);
     match Kind::read(kind)? {

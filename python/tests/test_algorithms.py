@@ -319,6 +319,17 @@ def test_names_and_kinds_that_cannot_be_are_refused():
                 pass
 
 
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("cubic", "congestion avoidance"), ("hystart", "flow start"), ("dctcp", "avoidance")],
+)
+@pytest.mark.parametrize("base", [flowstart.FlowStart, Reno])
+def test_a_name_that_contestants_have_by_themselves_is_taken(name, kind, base):
+    own = type("Own", (base,), {})
+    with pytest.raises(ValueError, match=f'{kind} "{name}" is part of flowstart'):
+        flowstart.register(name=name)(own)
+
+
 @pytest.mark.parametrize("wrong", [5, "careful", None])
 def test_only_classes_are_registered(wrong):
     with pytest.raises(TypeError, match="a subclass of FlowStart or CongestionAvoidance"):
