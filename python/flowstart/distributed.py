@@ -19,9 +19,11 @@ import hashlib
 import importlib
 import importlib.util
 import json
+import os
 import pickle
 import re
 import tempfile
+import threading
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -86,6 +88,20 @@ Work = tuple[str, Callable[..., bytes], tuple[Any, ...]]
 Keep = Callable[[str, bytes], None]
 
 
+def _ends_with_its_parent() -> None:
+    """Let a worker end when the process that gives it work is killed; it would wait for ever."""
+    import multiprocessing
+
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def _once(works: list[Work], workers: int | None, keep: Keep) -> None:
     """Do the work in processes of this machine; a worker that dies ends it."""
     import multiprocessing
@@ -94,7 +110,7 @@ def _once(works: list[Work], workers: int | None, keep: Keep) -> None:
     # Threads of this process do not survive a fork.
     context = multiprocessing.get_context("spawn")
     others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(workers, mp_context=context)
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_ends_with_its_parent)
     try:
         futures = {pool.submit(work, *given): name for name, work, given in works}
         for future in as_completed(futures):
@@ -200,7 +216,8 @@ def _all(
             # Whole or not at all: a run that is stopped leaves no half files.
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            part = path.with_name(f"{path.name}.part")
+            # Another process may do the same work.
+            part = path.with_name(f"{path.name}.{os.getpid()}.part")
             part.write_bytes(result)
             part.replace(path)
             finished += 1

@@ -30,8 +30,10 @@ def dies(_: str) -> bytes:
 
 
 def sleeps(marker: str) -> bytes:
-    """Says that it has begun, and is never done."""
-    Path(marker).touch()
+    """Says who has begun, and is never done."""
+    part = Path(f"{marker}.part")
+    part.write_text(str(os.getpid()))
+    part.replace(marker)
     time.sleep(3600)
     return b""
 

@@ -1,5 +1,10 @@
 import functools
+import os
+import subprocess
+import sys
+import time
 from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
 
 import dying
 import pytest
@@ -152,6 +157,36 @@ def test_a_worker_may_die(tmp_path, backend):
 def test_work_that_kills_every_worker_is_given_up(tmp_path):
     with pytest.raises(BrokenProcessPool):
         distributed._all([("never", dying.dies, ("x",))], tmp_path, "local", 1, False)
+
+
+def test_workers_end_with_the_process_that_gave_them_work(tmp_path):
+    marker, script = tmp_path / "sleeps", tmp_path / "gives_work.py"
+    script.write_text(
+        "import pathlib\n"
+        "import dying\n"
+        "from flowstart import distributed\n"
+        "if __name__ == '__main__':\n"
+        f"    work = ('never', dying.sleeps, ({str(marker)!r},))\n"
+        f"    distributed._all([work], pathlib.Path({str(tmp_path)!r}), 'local', 1, False)\n"
+    )
+    beside = dying.__file__.rpartition("/")[0]
+    before = os.environ.get("PYTHONPATH")
+    seen = {**os.environ, "PYTHONPATH": beside if before is None else f"{beside}:{before}"}
+    giver = subprocess.Popen([sys.executable, script], env=seen)
+    until(marker.exists)
+    worker = int(marker.read_text())
+    giver.kill()
+    giver.wait()
+    status = Path(f"/proc/{worker}/stat")
+    until(lambda: not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z")
+
+
+def until(comes):
+    for _ in range(600):
+        if comes():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it does not come")
 
 
 def test_a_mistake_ends_the_others(tmp_path):
