@@ -115,6 +115,9 @@ fn compare(
 /// Tables with their names.
 type Tables = Vec<(String, Table)>;
 
+/// The tables of scenarios with their names, and remarks.
+type Ran = (Vec<(String, Tables)>, Vec<String>);
+
 /// The tables of the scenario files that `flowstart run` runs with these arguments, a list of
 /// (name of the scenario, list of (name of the table, table)), and what was said beside them. A
 /// file whose name is in `texts` is that text.
@@ -125,7 +128,7 @@ fn run(
     arguments: Vec<String>,
     progress: Option<Py<PyAny>>,
     texts: Option<HashMap<String, String>>,
-) -> PyResult<(Vec<(String, Tables)>, Vec<String>)> {
+) -> PyResult<Ran> {
     let (arguments, texts) = (words(arguments), files(texts));
     let ran = supervise(py, progress, move |hooks| embed::run(&arguments, Hooks { texts, ..hooks }))?;
     let embed::Ran { results, notes } = ran.map_err(|called| refused(&called))?;
