@@ -67,7 +67,7 @@ impl Parameter {
                 // A rate has more than one spelling: "5120kbit/s" is "5.12 Mbit/s".
                 let rate = text.parse::<Rate>().ok();
                 let same = |word: &&str| **word == *text || rate.is_some() && word.parse().ok() == rate;
-                let place = words.iter().position(|word| same(&word));
+                let place = words.iter().position(same);
                 place
                     .and_then(|place| u32::try_from(place).ok())
                     .ok_or_else(|| format!("is not one of these: {}", words.join(", ")))?
