@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -89,18 +90,29 @@ def _warn(unfaithful: str | None, depth: int) -> None:
 def command(*arguments: str, progress: bool | Progress = False) -> str:
     """Run a command line in this process and give what it prints.
 
-    Algorithms that are registered here take part.
+    What it says beside its data goes to standard error. Algorithms that are registered here take
+    part.
 
     Raises:
         ValueError: what the command line says of wrong arguments, in one sentence.
         OSError: if this machine cannot do it.
     """
+    output, remarks = _printed(list(arguments), progress)
+    for remark in remarks:
+        print(remark, file=sys.stderr)
+    return output
+
+
+def _printed(arguments: list[str], progress: bool | Progress = False) -> tuple[str, list[str]]:
+    """Give what a command prints, and what it says beside that; for callers of callers."""
     with _bar(progress, arguments[0] if arguments else "flowstart") as bar:
-        status, output, message, _ = _native.call(list(arguments), bar)
+        status, output, message, remarks = _native.call(arguments, bar)
     if status not in (0, 1, _UNFAITHFUL):
         raise _refused(status, message)
-    _warn(message if status == _UNFAITHFUL else None, 2)
-    return output.decode("utf-8")
+    _warn(message if status == _UNFAITHFUL else None, 3)
+    # What ended with status 1 has a result, and a sentence about it.
+    said = [message] if status == 1 and message else []
+    return output.decode("utf-8"), remarks + said
 
 
 def _document(kind: type[_D], arguments: list[str], progress: bool | Progress) -> _D:

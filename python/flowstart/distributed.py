@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from flowstart import _native
-from flowstart.commands import Progress, _bar, _contestants, _options, command
+from flowstart.commands import Progress, _bar, _contestants, _options, _printed
 from flowstart.documents import AttainableRate, Document, Frontier, Reproduction
 
 _D = TypeVar("_D", bound=Document)
@@ -70,7 +70,7 @@ def _shard(words: list[str], modules: Sequence[str]) -> bytes:
 
 def _records(words: list[str]) -> bytes:
     with tempfile.TemporaryDirectory(prefix="flowstart-") as folder:
-        command(*words, f"--out={folder}", "--threads=1")
+        _printed([*words, f"--out={folder}", "--threads=1"])
         return Path(folder, RECORDS).read_bytes()
 
 
@@ -78,7 +78,7 @@ def _document(words: list[str], modules: Sequence[str]) -> bytes:
     """Run a command and give its document."""
     _import(modules)
     try:
-        return command(*words, "--threads=1", "--json").encode()
+        return _printed([*words, "--threads=1", "--json"])[0].encode()
     except Exception as error:
         raise _whole(error) from None
 
@@ -317,8 +317,8 @@ def frontier(
     _import(modules)
     _all(works, kept, backend, workers, progress)
     parts = [f"--merge={(kept / name).parent}" for name, _, _ in works]
-    printed = command(*words, f"--out={out}", "--resume", *parts, "--json")
-    return Frontier(printed.encode(), [])
+    printed, remarks = _printed([*words, f"--out={out}", "--resume", *parts, "--json"])
+    return Frontier(printed.encode(), remarks)
 
 
 def _documents(
@@ -355,7 +355,7 @@ def reproduce(
     _one_thread(options)
     names = [figures] if isinstance(figures, str) else list(figures)
     if not names:
-        listed = json.loads(command("reproduce", "--list", "--json"))
+        listed = json.loads(_printed(["reproduce", "--list", "--json"])[0])
         names = [figure["figure"] for figure in listed["figures"]]
     each = {name: ["reproduce", name, *_options(options)] for name in names}
     return _documents(Reproduction, each, out, backend, workers, (), progress)

@@ -161,7 +161,9 @@ def test_nobody_is_not_everybody():
             flowstart.compare(nobody, **QUICK)
 
 
-def test_what_the_command_line_says_beside_its_data_is_not_lost():
+def test_what_the_command_line_says_beside_its_data_is_not_lost(capsys):
+    flowstart.command("compare", "-C=dctcp", "--background=cubic", "--runs=1", "-n=9kB", "--json")
+    assert "not over a queue that marks" in capsys.readouterr().err
     race = flowstart.compare(["dctcp"], background=["cubic"], runs=1, **QUICK)
     assert "not over a queue that marks" in race.remarks[0]
     assert flowstart.compare(["reno"], scenario=SHORT, **QUICK).remarks != []
