@@ -109,6 +109,14 @@ def test_progress_is_told():
     assert told[-1][0] == told[-1][1]
 
 
+def test_progress_of_a_grid_ends_where_it_ends():
+    told = []
+    path = {"profile": "lte", "as_is": True, "runs": 1}
+    flowstart.frontier("reno", progress=lambda *done: told.append(done), **path)
+    done, of = told[-1]
+    assert done == of > 0
+
+
 def test_an_interrupt_stops_a_race():
     program = """
 import flowstart, signal, os

@@ -75,7 +75,8 @@ pub(crate) fn frontier(args: &FrontierArgs) -> Done {
     let bar = progress("million packets");
     let tell = |done: u64, of: u64| {
         bar.set_length(of.div_ceil(MILLION));
-        bar.set_position(done / MILLION);
+        // What is begun is not done, but the end is the end.
+        bar.set_position(if done < of { done / MILLION } else { of.div_ceil(MILLION) });
     };
     let append = |work: &Work, record: &_| {
         if let Some(journal) = &journal {
