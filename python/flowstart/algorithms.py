@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar, overload
@@ -109,6 +111,16 @@ def _own_methods(kind: type, base: type) -> list[str]:
     return [name for name in names if getattr(kind, name, None) is not getattr(base, name, None)]
 
 
+def _warn_of_slips(kind: type, base: type) -> None:
+    """Warn of a method that nobody calls, as `on_acks`: its class would be standard slow start."""
+    known = [name for name in vars(base) if not name.startswith("_")]
+    for name in vars(kind):
+        near = difflib.get_close_matches(name.lower(), known, 1, 0.8)
+        if near and name not in known and callable(getattr(kind, name)):
+            meant = f"{kind.__name__}.{name} is called by nobody; did you mean {near[0]}?"
+            warnings.warn(meant, UserWarning, stacklevel=4)
+
+
 def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
@@ -164,6 +176,7 @@ def register(
         else:
             raise TypeError("register takes a subclass of FlowStart or CongestionAvoidance")
         methods = _own_methods(kind, base)
+        _warn_of_slips(kind, base)
 
         def factory(initial_window: int, mss: int, seed: int) -> tuple[object, list[str]]:
             algorithm = kind()

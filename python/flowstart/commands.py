@@ -36,6 +36,15 @@ def _options(options: dict[str, Any]) -> list[str]:
     return words
 
 
+def _named(words: Sequence[object]) -> list[str]:
+    """What is named is no option: those are keywords."""
+    named = [str(word) for word in words]
+    for word in named:
+        if word.startswith("-"):
+            raise ValueError(f'"{word}" is an option, and those are keywords; a file is "./{word}"')
+    return named
+
+
 def _contestants(contestants: Sequence[str] | None) -> list[str]:
     # A string is a sequence of strings too: of its letters.
     if contestants is None:
@@ -152,7 +161,7 @@ def compare(
     words, texts = ["compare"], dict[str, str]()
     if scenario is not None:
         file, texts = as_file(scenario)
-        words.append(file)
+        words += _named([file])
     words += _contestants(contestants) + _options(options)
     with _bar(progress, "racing") as bar:
         native, remarks, unfaithful = _native.compare(words, bar, texts)
@@ -172,6 +181,7 @@ def run(scenario: Like, *, progress: bool | Progress = False, **options: Any) ->
         ValueError: what the command line says, in one sentence.
     """
     file, texts = as_file(scenario)
+    _named([file])
     with _bar(progress, "running") as bar:
         [(name, tables)], remarks = _native.run(["run", file, *_options(options)], bar, texts)
     return RunResult(name, tables, remarks)
@@ -193,7 +203,7 @@ def frontier(
 
 def reproduce(*figures: str, progress: bool | Progress = False, **options: Any) -> Reproduction:
     """Reproduce papers' figures (all unless named), as ``flowstart reproduce``."""
-    return _document(Reproduction, ["reproduce", *figures, *_options(options)], progress)
+    return _document(Reproduction, ["reproduce", *_named(figures), *_options(options)], progress)
 
 
 def attainable_rate(
@@ -203,13 +213,13 @@ def attainable_rate(
 
     Without a contestant it is that of CUBIC, or of what ``measured``, ``real`` or the like name.
     """
-    words = [] if contestant is None else [contestant]
+    words = [] if contestant is None else _named([contestant])
     return _document(AttainableRate, ["benchmark", *words, *_options(options)], progress)
 
 
 def explain_chirp(file: str | None = None, **options: Any) -> Chirp:
     """Explain one chirp, that of a file or one of its own, as ``flowstart explain-chirp``."""
-    words = [] if file is None else [str(file)]
+    words = [] if file is None else _named([file])
     return _document(Chirp, ["explain-chirp", *words, *_options(options)], False)
 
 

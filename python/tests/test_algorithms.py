@@ -1,3 +1,4 @@
+import warnings
 from types import SimpleNamespace
 
 import pytest
@@ -328,6 +329,20 @@ def test_a_name_that_contestants_have_by_themselves_is_taken(name, kind, base):
     own = type("Own", (base,), {})
     with pytest.raises(ValueError, match=f'{kind} "{name}" is part of flowstart'):
         flowstart.register(name=name)(own)
+
+
+@pytest.mark.parametrize("slip", ["on_acks", "onAck", "on_signals", "departures"])
+def test_a_method_that_nobody_calls_is_warned_of(slip):
+    slipped = type("Slipped", (flowstart.FlowStart,), {slip: lambda self, *_: None})
+    with pytest.warns(UserWarning, match=f"Slipped.{slip} is called by nobody; did you mean"):
+        flowstart.register(slipped)
+
+
+def test_other_methods_are_a_class_own_business():
+    own = {"helper": lambda self: 1, "rounds": 3, "__len__": lambda self: 1, "on_ack": None}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        flowstart.register(name="helped")(type("Helped", (Reno,), own))
 
 
 @pytest.mark.parametrize("wrong", [5, "careful", None])

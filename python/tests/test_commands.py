@@ -53,6 +53,11 @@ def test_a_race_has_tables_and_looks_like_one():
         (lambda: flowstart.run({"duration": "1 s", "path": {"capcity": "1 Mbit/s"}}), "capcity"),
         (lambda: flowstart.run({"duration": {1, 2}}), "cannot hold a set"),
         (lambda: flowstart.command("comparr"), "comparr"),
+        (lambda: flowstart.run("--help"), "those are keywords"),
+        (lambda: flowstart.compare(scenario="-x.toml"), 'a file is "./-x.toml"'),
+        (lambda: flowstart.reproduce("--help"), "those are keywords"),
+        (lambda: flowstart.attainable_rate("--help"), "those are keywords"),
+        (lambda: flowstart.explain_chirp("--help"), "those are keywords"),
         (lambda: flowstart.reproduce("no-such-paper"), "no-such-paper"),
     ],
 )
