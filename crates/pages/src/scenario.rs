@@ -218,15 +218,20 @@ impl Named {
 /// Means of the bins within `span` before, those without a row counted as zero.
 fn averaged(points: &[[f64; 2]], span: f64, width: f64) -> Vec<[f64; 2]> {
     let bins = (span / width).round().max(1.0);
-    let mut oldest = 0;
-    let mean = |newest: usize| {
-        let time = points[newest][0];
-        while points[oldest][0] < time - (bins - 0.5) * width {
+    // Most bins of short ones are empty, and need not be added again and again.
+    let full: Vec<[f64; 2]> = points.iter().filter(|point| point[1] != 0.0).copied().collect();
+    let (mut oldest, mut end) = (0, 0);
+    let mean = |point: &[f64; 2]| {
+        let time = point[0];
+        while end < full.len() && full[end][0] <= time {
+            end += 1;
+        }
+        while oldest < end && full[oldest][0] < time - (bins - 0.5) * width {
             oldest += 1;
         }
-        [time, points[oldest..=newest].iter().map(|point| point[1]).sum::<f64>() / bins]
+        [time, full[oldest..end].iter().fold(0.0, |sum, point| sum + point[1]) / bins]
     };
-    (0..points.len()).map(mean).collect()
+    points.iter().map(mean).collect()
 }
 
 /// With zeros where there are no rows, because nothing happened: for as long as what was before
