@@ -25,6 +25,10 @@ _SHOWN = (
 )
 
 
+#: Columns of a race's runs that are no measures.
+_NO_MEASURES = ("contestant", "run", "exit_reasons", "queue")
+
+
 def _cell(value: Any, digits: int = 2) -> str:
     if value is None:
         return "-"
@@ -154,12 +158,18 @@ class RaceResult:
 
     @cached_property
     def runs(self) -> _native.Table:
-        """A row per contestant and run, a column per measure (docs/measures.md)."""
+        """A row per contestant and run, a column per measure (docs/measures.md).
+
+        Behind them `exit_reasons`, of every newcomer, and `queue`.
+        """
         return self._native.runs()
 
     @cached_property
     def series(self) -> _native.Table:
-        """What the pictures show: contestant, what, time in round trips, value."""
+        """What the pictures show: contestant, what, time in round trips, value, time in seconds.
+
+        Of several runs the value is the median, and four fifths of them lie between low and high.
+        """
         return self._native.series()
 
     @cached_property
@@ -183,8 +193,9 @@ class RaceResult:
         Raises:
             ValueError: if this race has no such measure; the nearest names are given.
         """
-        if measure not in self.runs.column_names[2:]:
-            raise ValueError(_unknown(measure, self.runs.column_names[2:]))
+        known = [name for name in self.runs.column_names if name not in _NO_MEASURES]
+        if measure not in known:
+            raise ValueError(_unknown(measure, known))
         values: dict[str, list[float]] = {}
         for who, value in zip(
             self.runs.column("contestant"), self.runs.column(measure), strict=True
@@ -216,7 +227,7 @@ class RaceResult:
         return _html(self._rows()) + _picture(self.plot, "rate and queueing delay over time")
 
     def plot(self) -> Figure:
-        """Draw rate and queueing delay over round trips; of several runs the median.
+        """Draw rate and queueing delay over round trips; of several runs the median and a band.
 
         Needs matplotlib.
         """
@@ -224,17 +235,19 @@ class RaceResult:
 
         figure = Figure(figsize=(8, 5), layout="constrained")
         above, below = figure.subplots(2, 1, sharex=True)
-        columns = [self.series.column(name) for name in ("contestant", "what", "time_rtt", "value")]
-        lines: dict[tuple[object, object], tuple[list[Any], list[Any]]] = {}
-        for who, what, time, value in zip(*columns, strict=True):
-            times, values = lines.setdefault((who, what), ([], []))
-            times.append(time)
-            values.append(value)
-        for (who, what), (times, values) in lines.items():
-            if what == "throughput_mbit_s":
-                above.plot(times, values, label=str(who))
-            elif what == "queue_ms":
-                below.plot(times, values, label=str(who))
+        names = ("contestant", "what", "time_rtt", "value", "low", "high")
+        columns = [self.series.column(name) for name in names]
+        lines: dict[tuple[object, object], list[tuple[Any, ...]]] = {}
+        for who, what, *point in zip(*columns, strict=True):
+            lines.setdefault((who, what), []).append(tuple(point))
+        for (who, what), points in lines.items():
+            axis = {"throughput_mbit_s": above, "queue_ms": below}.get(str(what))
+            if axis is None:
+                continue
+            times, values, low, high = zip(*points, strict=True)
+            (line,) = axis.plot(times, values, label=str(who))
+            if None not in low:
+                axis.fill_between(times, low, high, color=line.get_color(), alpha=0.15)
         above.set_ylabel("throughput (Mbit/s)")
         above.legend(fontsize="small")
         below.set_ylabel("longest wait (ms)")

@@ -80,12 +80,13 @@ impl RaceResult {
         format!("{:#}\n", self.0.to_json())
     }
 
-    /// A row per contestant and run, a column per measure.
+    /// A row per contestant and run, a column per measure; behind them `exit_reasons` and `queue`.
     fn runs(&self) -> PyResult<Table> {
         Table::of_runs(&self.0)
     }
 
-    /// A row per point of the pictures: contestant, what, time in round trips, value.
+    /// A row per point of the pictures: contestant, what, time in round trips, value, time in
+    /// seconds; of several runs the value is the median, and most lie between low and high.
     fn series(&self) -> PyResult<Table> {
         Table::of_series(&self.0)
     }

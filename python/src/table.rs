@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray};
 use arrow_schema::{ArrowError, DataType};
-use flowstart::race::RaceResult;
+use flowstart::race::{RaceResult, exit_name};
 use flowstart_results::{Column, Table as Rows};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
@@ -47,7 +47,7 @@ impl Table {
         RecordBatch::try_from_iter_with_nullable(columns).map(Self).map_err(|error| defect(&error))
     }
 
-    /// A row per contestant and run.
+    /// A row per contestant and run: measures, and what is no number behind them.
     pub(crate) fn of_runs(result: &RaceResult) -> PyResult<Self> {
         let rows: Vec<_> =
             result.contestants.iter().flat_map(|one| one.runs.iter().map(move |run| (one, run))).collect();
@@ -62,23 +62,34 @@ impl Table {
             let values: Float64Array = rows.iter().map(|(_, run)| run.get(measure)).collect();
             columns.push((measure.name(), Arc::new(values)));
         }
+        let exits = rows.iter().map(|(_, run)| run.exits.iter().map(|exit| exit_name(*exit)).collect::<Vec<_>>());
+        let exits: StringArray = exits.map(|exits| Some(exits.join(" "))).collect();
+        let queues: StringArray = rows.iter().map(|(one, _)| Some(result.race.queue_name(&one.contestant))).collect();
+        columns.extend([("exit_reasons".into(), Arc::new(exits) as ArrayRef), ("queue".into(), Arc::new(queues))]);
         Self::of(columns)
     }
 
-    /// A row per point of the pictures of the first run.
+    /// A row per point of the pictures; of several runs the median, and between what most lie.
     pub(crate) fn of_series(result: &RaceResult) -> PyResult<Self> {
         let (mut contestants, mut kinds, mut times, mut values) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut seconds, mut low, mut high) = (Vec::new(), Vec::new(), Vec::new());
+        let rtt = result.race.base_rtt().as_secs_f64();
         for one in &result.contestants {
             let Some(series) = &one.series else { continue };
+            let spread = series.spread.as_deref();
             let kind = [
-                ("sending_mbit_s", &series.sending),
-                ("throughput_mbit_s", &series.throughput),
-                ("queue_ms", &series.queue),
-                ("cwnd_packets", &series.cwnd),
-                ("delivered_mb", &series.delivered),
+                ("sending_mbit_s", &series.sending, spread.map(|spread| &spread.sending)),
+                ("throughput_mbit_s", &series.throughput, spread.map(|spread| &spread.throughput)),
+                ("queue_ms", &series.queue, spread.map(|spread| &spread.queue)),
+                ("cwnd_packets", &series.cwnd, spread.map(|spread| &spread.cwnd)),
+                ("delivered_mb", &series.delivered, spread.map(|spread| &spread.delivered)),
             ];
-            for (name, points) in kind {
-                for [time, value] in points {
+            for (name, points, band) in kind {
+                for (place, [time, value]) in points.iter().enumerate() {
+                    let between = band.and_then(|band| band.get(place));
+                    low.push(between.map(|[_, low, _]| *low));
+                    high.push(between.map(|[_, _, high]| *high));
+                    seconds.push(time * rtt);
                     contestants.push(one.label.as_str());
                     kinds.push(name);
                     times.push(*time);
@@ -91,6 +102,9 @@ impl Table {
             ("what".into(), Arc::new(StringArray::from(kinds))),
             ("time_rtt".into(), Arc::new(Float64Array::from(times))),
             ("value".into(), Arc::new(Float64Array::from(values))),
+            ("time_s".into(), Arc::new(Float64Array::from(seconds))),
+            ("low".into(), Arc::new(Float64Array::from(low))),
+            ("high".into(), Arc::new(Float64Array::from(high))),
         ])
     }
 

@@ -1,3 +1,4 @@
+import csv
 import json
 import pickle
 import subprocess
@@ -42,6 +43,29 @@ def test_a_race_has_tables_and_looks_like_one():
         race.mean("contestant")
     with pytest.raises(ValueError, match="no measure"):
         race.mean("beauty")
+
+
+def test_tables_of_a_race_say_what_its_files_say(tmp_path):
+    words = ["-C=cubic,reno", "--background=cubic", "--runs=3", "--capacity=10Mbit/s", "-n=30kB"]
+    flowstart.command("compare", *words, f"--out={tmp_path}")
+    race = flowstart.compare(["cubic", "reno"], background="cubic", runs=3, **QUICK)
+    for table, file, same in (
+        (race.runs, "runs.csv", ["contestant", "run", "exit_reasons", "queue", "exit_rtts"]),
+        (race.series, "series.csv", ["contestant", "value", "low", "high"]),
+    ):
+        with (tmp_path / file).open() as text:
+            rows = list(csv.DictReader(text))
+        for name in same:
+            assert [plain(row[name]) for row in rows] == list(map(plain, table.column(name))), name
+    assert len(race.plot().axes[0].collections) == 2, "a band for each"
+
+
+def plain(value):
+    """A value of a table or of a file, as both write it."""
+    try:
+        return f"{float(value):g}"
+    except (TypeError, ValueError):
+        return value or ""
 
 
 @pytest.mark.parametrize(
