@@ -5,6 +5,7 @@
 use std::collections::hash_map::RandomState;
 use std::fs;
 use std::hash::BuildHasher as _;
+use std::io;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -164,7 +165,17 @@ impl LoadedRouter {
         Ok(Rate::from_bps(first.map_or(0, |word| u64::from_ne_bytes(*word))))
     }
 
+    /// False once it was unloaded, or its device went away.
+    #[must_use]
+    pub fn is_attached(&self) -> bool {
+        let link = self.folder.join(LINK);
+        fs::symlink_metadata(&link).is_ok() && hosts::is_attached(&link)
+    }
+
     fn unreadable(&self, error: &libbpf_rs::Error) -> Problem {
+        if fs::symlink_metadata(&self.folder).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+            return Problem::new("the router is gone", "it was unloaded, or its device went away");
+        }
         Problem::denied(format!("the router at {} cannot be read ({error})", self.folder.display()), "this needs root")
     }
 

@@ -215,9 +215,13 @@ fn a_router_is_loaded_at_a_device_once_counts_what_leaves_there_and_goes_without
     there.unload().unwrap();
     assert!(router_at("fs0", Some(&a)).is_err());
     // A device that goes takes its router with it.
-    load_router("fs0", Some(&a), &settings).unwrap();
+    let gone = load_router("fs0", Some(&a), &settings).unwrap();
+    assert!(gone.is_attached());
     ip(&format!("-n {a} link del fs0"));
+    assert!(!gone.is_attached());
     assert!(flowstart_kernel::routers().unwrap().is_empty());
+    let said = gone.state().unwrap_err().to_string();
+    assert!(said.contains("the router is gone") && !said.contains("root"), "{said}");
     // Whoever finds that out takes away what the last of ours leaves behind.
     let left = std::fs::read_dir("/run/flowstart/bpf/flowstart").map(Iterator::count);
     assert!(left.is_err() || matches!(left, Ok(1..)), "an empty folder on a file system of our own");

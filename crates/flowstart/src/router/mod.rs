@@ -35,7 +35,7 @@ mod program {
     use super::args::{RouterAdmission, RouterCommand};
     use crate::interrupt;
     use crate::kernel::failure;
-    use crate::output::{Done, note, print, print_json};
+    use crate::output::{Done, Failure, note, print, print_json};
 
     /// How often Ctrl-C is looked for.
     const TICK: Duration = Duration::from_millis(50);
@@ -201,6 +201,10 @@ mod program {
                 thread::sleep(left.min(TICK));
                 continue;
             }
+            // The memory of a router whose device went away can still be read.
+            if !router.is_attached() {
+                return Err(Failure::usage("the router is gone; it was unloaded, or its device went away"));
+            }
             let state = router.state().map_err(|problem| failure(&problem))?;
             let time = next.as_secs_f64();
             if json {
@@ -209,15 +213,17 @@ mod program {
                 print(&format!("{object}\n"))?;
             } else {
                 let mega = |rate: Rate| rate.as_bps() as f64 / 1e6;
+                // A router that was loaded anew counts from nothing.
+                let since = |now: u64, before: u64| now.checked_sub(before).unwrap_or(now);
                 print(&format!(
                     "{time:>8.1}  {:>14.3}  {:>14.3}  {:>10}  {:>8}  {:>6}  {:>7}  {:>7}\n",
                     mega(state.load),
                     mega(state.granted),
-                    state.packets - before.packets,
-                    state.approved - before.approved,
-                    state.denied - before.denied,
-                    state.ignored - before.ignored,
-                    state.reports - before.reports,
+                    since(state.packets, before.packets),
+                    since(state.approved, before.approved),
+                    since(state.denied, before.denied),
+                    since(state.ignored, before.ignored),
+                    since(state.reports, before.reports),
                 ))?;
             }
             before = state;
