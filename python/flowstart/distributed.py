@@ -246,6 +246,15 @@ def _code(modules: Sequence[str]) -> bytes:
     return b"".join(hashlib.sha256(Path(file).read_bytes()).digest() for file in files)
 
 
+def _text_of(path: Path) -> bytes | None:
+    """What a file says, if this is the name of one."""
+    try:
+        return path.read_bytes() if path.is_file() else None
+    except (OSError, ValueError):
+        # Too long for a name, or not for this user.
+        return None
+
+
 def _read_by(words: Sequence[str]) -> bytes:
     """Tell the files that options name, and those named in them (traces), from any other."""
     found: dict[Path, bytes] = {}
@@ -253,12 +262,13 @@ def _read_by(words: Sequence[str]) -> bytes:
         # Lists are separated by commas.
         for name in (word.partition("=")[2] if word.startswith("--") else word).split(","):
             path = Path(name)
-            if not path.is_file() or path in found:
+            text = _text_of(path)
+            if text is None or path in found:
                 continue
-            found[path] = path.read_bytes()
-            inner = re.findall(r"[\"']([^\"'\n]+)[\"']", found[path].decode("utf-8", "replace"))
-            named = [path.parent / one for one in inner if "\0" not in one]
-            found |= {one: one.read_bytes() for one in named if one.is_file()}
+            found[path] = text
+            inner = re.findall(r"[\"']([^\"'\n]+)[\"']", text.decode("utf-8", "replace"))
+            named = {one: _text_of(one) for one in (path.parent / one for one in inner)}
+            found |= {one: text for one, text in named.items() if text is not None}
     return b"".join(hashlib.sha256(text).digest() for text in found.values())
 
 

@@ -90,7 +90,9 @@ def test_what_is_kept_serves_the_same_files_only(tmp_path):
     for one in ("1\n", "1\n2\n"):
         trace.write_text(one)
         texts.append(rates()["cubic"].text)
-    scenario.write_text('[path]\ncapacity = "5 Mbit/s"\nrtt = "20 ms"\n')
+    # What is too long for a name is none.
+    title = "x" * 5000
+    scenario.write_text(f'title = "{title}"\n[path]\ncapacity = "5 Mbit/s"\nrtt = "20 ms"\n')
     texts.append(rates()["cubic"].text)
     assert len(set(texts)) == 3
     # Of a file that was cut nothing is used.
