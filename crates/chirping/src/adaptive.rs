@@ -200,8 +200,8 @@ impl Adaptive {
         held.saturating_add(1).saturating_add(self.kept_back.min(held))
     }
 
-    /// The end, at this gap, with this window. A running flow goes on with the window it had if that
-    /// is not less.
+    /// The end, at this gap, with this window. A running flow goes on with the window it had if
+    /// that is not less.
     fn exit(&self, reason: ExitReason, packets: u32, gap: u64) -> Exit {
         match self.known.and_then(|known| known.window) {
             Some(window) if packets <= window => Exit { reason, cwnd: window, ssthresh: window, rate: None },
