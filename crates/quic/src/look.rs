@@ -87,6 +87,8 @@ pub(crate) struct Look {
     fast: Option<Span>,
     /// What arrived over both connections, in the order of its ACKs: when, and bytes on the wire.
     arrivals: Vec<(Time, u64)>,
+    /// ... and with when it had left.
+    ways: Vec<bucket::Way>,
     smallest: Span,
     /// Bytes of the packet with the smallest RTT, with its headers.
     quickest: u32,
@@ -139,6 +141,7 @@ impl Look {
             service: Span::ZERO,
             fast: None,
             arrivals: Vec::new(),
+            ways: Vec::new(),
             smallest: Span::MAX,
             quickest: 0,
             rtts: Default::default(),
@@ -276,6 +279,7 @@ impl Look {
             }
         }
         self.arrivals.push((acked.now, u64::from(bytes)));
+        self.ways.push((acked.sent_at, acked.now, u64::from(bytes)));
         if connection == 0
             && let Ok(at) = self.packets.binary_search_by_key(&acked.number, |packet| packet.number)
         {

@@ -1,11 +1,33 @@
 //! What arrived, as a token bucket sees it.
 
-use flowstart_units::Time;
+use flowstart_units::{Span, Time};
 
 /// The largest token bucket, in bytes, that arrivals would have emptied if it was filled at this
 /// rate in bit/s: what came at most within any time, less what the rate brings in it.
 pub(super) fn drained(arrivals: &[(Time, u64)], rate: u64) -> u64 {
     levels(arrivals, rate).max().unwrap_or(0)
+}
+
+/// A packet's way: when it left, when it had arrived at the latest, and its bytes.
+pub(super) type Way = (Time, Time, u64);
+
+/// The largest bucket that packets emptied for certain if it was filled at this rate in bit/s,
+/// whenever they arrived before that was known: none is faster than the fastest. What a host reads
+/// late, and all at once, came one after another.
+pub(super) fn emptied(ways: &[Way], fastest: Span, rate: u64) -> u64 {
+    let mut sorted = ways.to_vec();
+    sorted.sort_unstable();
+    let from = |place: usize| {
+        let begins = sorted[place].0 + fastest;
+        let mut until = Time::ZERO;
+        let levels = sorted[place..].iter().scan(0, move |bytes, way| {
+            *bytes += way.2;
+            until = until.max(way.1);
+            Some(*bytes as f64 - until.since(begins).as_nanos() as f64 * rate as f64 / 8e9)
+        });
+        levels.fold(0.0, f64::max)
+    };
+    (0..sorted.len()).map(from).fold(0.0, f64::max) as u64
 }
 
 /// What such a bucket lacked after the last of the arrivals.
@@ -27,8 +49,6 @@ fn levels(arrivals: &[(Time, u64)], rate: u64) -> impl Iterator<Item = u64> {
 
 #[cfg(test)]
 mod tests {
-    use flowstart_units::Span;
-
     use super::*;
 
     #[test]

@@ -206,6 +206,8 @@ pub struct FindingsConfig {
     /// bucket lets a burst pass; above 0, below 1; default 0.6: a wire that is no faster than that
     /// hides in jitter.
     pub burst: f64,
+    /// ... or so many times as long, if that is only to say how low a range may begin; default 0.8.
+    pub suspected: f64,
     /// Least time by which the burst is ahead; default 1 ms: less may be a processor that was busy.
     pub ahead: Span,
     /// Whole trains at the least that show a burst; default 2: one alone was held up.
@@ -267,6 +269,7 @@ impl Default for FindingsConfig {
         Self {
             waking: 4,
             burst: 0.6,
+            suspected: 0.8,
             ahead: Span::from_millis(1),
             whole: 2,
             side: 4,

@@ -2,7 +2,7 @@
 
 use flowstart_units::{Bytes, Rate, Span, Time};
 
-use super::bucket::{drained, lacking};
+use super::bucket::{drained, emptied, lacking};
 use super::{FindingsConfig, Look, Packet, Part};
 use crate::message::{Burst, Looked};
 
@@ -128,12 +128,16 @@ pub(super) fn findings(look: &Look, ecn: bool) -> Looked {
     let doubt = doubt::of_look(look, &trains);
     let between = doubt.and_then(|doubt| doubt.between);
     let doubt = doubt.map(|doubt| doubt.why);
+    let between = doubt::slower(look, &trains, between);
     let Trains { groups, mut rates, burst, behind } = trains;
     if rates.is_empty() {
         rates.extend(roughly(look));
     }
     let capacity = behind.or_else(|| median(rates.clone())).unwrap_or(0);
-    let tested = drained(&look.arrivals, (capacity as f64 * config.filled) as u64);
+    let filled = (capacity as f64 * config.filled) as u64;
+    // Below a range is nothing that no larger bucket hides.
+    let filled = between.map_or(filled, |[least, _]| least);
+    let tested = emptied(&look.ways, look.smallest, filled);
     let calm: Vec<Span> = of(look, Part::Calm).iter().filter(|packet| packet.direct).filter_map(rtt).collect();
     let apart: Vec<u64> = calm.windows(2).map(|two| two[0].as_nanos().abs_diff(two[1].as_nanos())).collect();
     let trains: Vec<Vec<Packet>> = groups.into_iter().map(|(_, train)| train).collect();
@@ -251,8 +255,18 @@ fn is_even(config: &FindingsConfig, train: &[Packet]) -> bool {
     matches!(halves, (Some(one), Some(other)) if one.abs_diff(other) as f64 <= one.min(other) as f64 * config.even)
 }
 
-/// If trains arrive faster at first than later: after how many packets that ends, and the bucket.
-fn burst(config: &FindingsConfig, trains: &[Vec<Packet>]) -> Option<(usize, Burst)> {
+/// How trains arrive at the median: so far apart, in nanoseconds, up to a place, and so far behind.
+struct Profile {
+    /// Those that arrived whole.
+    whole: Vec<Vec<(Time, u64)>>,
+    length: usize,
+    change: usize,
+    early: f64,
+    late: f64,
+}
+
+/// The two straight lines that are nearest to how these trains arrived.
+fn profile(config: &FindingsConfig, trains: &[Vec<Packet>]) -> Option<Profile> {
     let whole: Vec<Vec<(Time, u64)>> =
         trains.iter().filter(|train| train.iter().all(|it| it.acked.is_some())).map(|it| arrivals(it)).collect();
     let length = whole.iter().map(Vec::len).min().filter(|length| *length >= 2 * config.side.max(1))?;
@@ -275,7 +289,12 @@ fn burst(config: &FindingsConfig, trains: &[Vec<Packet>]) -> Option<(usize, Burs
     };
     let change =
         (config.side.max(1) - 1..=length - config.side).min_by(|one, other| off(*one).total_cmp(&off(*other)))?;
-    let (early, late) = (slope(0, change), slope(change, length - 1));
+    Some(Profile { early: slope(0, change), late: slope(change, length - 1), whole, length, change })
+}
+
+/// If trains arrive faster at first than later: after how many packets that ends, and the bucket.
+fn burst(config: &FindingsConfig, trains: &[Vec<Packet>]) -> Option<(usize, Burst)> {
+    let Profile { whole, length, change, early, late } = profile(config, trains)?;
     if early <= 0.0 || early > config.burst * late || (late - early) * (change as f64) < config.ahead.as_nanos() as f64
     {
         return None;
@@ -294,6 +313,17 @@ fn burst(config: &FindingsConfig, trains: &[Vec<Packet>]) -> Option<(usize, Burs
     // What was not covered by tokens that came meanwhile.
     let depth = (change + 1) as f64 * bytes as f64 * (1.0 - early / late);
     Some((change, Burst { peak, bytes: depth as u64 }))
+}
+
+/// The rate at which trains end that may have begun with what a token bucket let pass, although
+/// that is not certain.
+fn slowed(config: &FindingsConfig, trains: &[Vec<Packet>]) -> Option<u64> {
+    let longest = trains.iter().map(Vec::len).max()?;
+    let long: Vec<Vec<Packet>> = trains.iter().filter(|train| 4 * train.len() >= 3 * longest).cloned().collect();
+    let Profile { whole, early, late, .. } = profile(config, &long)?;
+    let bytes = whole[0].last()?.1;
+    (late > 0.0 && early <= config.suspected * late)
+        .then(|| Rate::of(Bytes::new(bytes), Span::from_nanos(late as u64)).as_bps())
 }
 
 /// True if packets were lost that met a queue about as long as it ever was.

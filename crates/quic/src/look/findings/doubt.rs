@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use flowstart_units::{Bytes, Rate, Span, Time};
 
-use super::{FindingsConfig, Packet, Part, Trains, median, of, skipped};
+use super::{FindingsConfig, Packet, Part, Trains, median, of, skipped, slowed};
 use crate::look::Look;
 use crate::message::Doubt;
 
@@ -32,6 +32,22 @@ pub(super) fn of_look(look: &Look, trains: &Trains) -> Option<Doubted> {
         return doubted(Doubt::Uneven, between(config, rates, most));
     }
     None
+}
+
+/// What the capacity may be where it is a range: down to the rate at which trains end if a token
+/// bucket may have let their beginnings pass.
+pub(super) fn slower(look: &Look, trains: &Trains, between: Option<[u64; 2]>) -> Option<[u64; 2]> {
+    let config = &look.config.findings;
+    let (rates, reading) = (&trains.rates, &config.reading);
+    if trains.behind.is_some() {
+        return between;
+    }
+    let firsts: Vec<Vec<Packet>> =
+        trains.groups.iter().filter(|(first, _)| *first).map(|(_, train)| train.clone()).collect();
+    let slowed = slowed(config, &firsts);
+    let seen = || reading.unsteady(rates).then(|| [rates[0], rates[rates.len() - 1]]);
+    let Some([least, most]) = between.or_else(seen) else { return between };
+    Some([slowed.map_or(least, |slowed| least.min(slowed)), most])
 }
 
 /// The least and the most that the capacity may be if trains, but for a few at either end, took
