@@ -123,14 +123,14 @@ fn table_of_looks_behind_small_buckets() {
 }
 
 /// Rates of trains of which the bucket let a half pass, and the other half not, were 1.1 to 1.6
-/// times the capacity, and a range of them missed it in 2 % of these looks. With noise a figure is
-/// wrong now and then.
+/// times the capacity, and a range of them missed it in 2 % of these looks. Half of them had a right
+/// figure when only a burst that was 1 ms ahead counted. With noise a figure is wrong now and then.
 #[test]
 fn no_range_misses_a_capacity_that_no_larger_bucket_hides() {
     let (all, wrong) = looks(100..104);
     let count = |said: Said| all.iter().filter(|(.., it)| *it == said).count();
     assert_eq!(count(Said::Misses), 0, "{}", wrong.join("\n"));
-    assert!(count(Said::Wrong) * 200 <= all.len(), "{}", wrong.join("\n"));
-    assert!(count(Said::Right) * 5 >= all.len() * 2, "{} of {}", count(Said::Right), all.len());
+    assert!(count(Said::Wrong) * 150 <= all.len(), "{}", wrong.join("\n"));
+    assert!(count(Said::Right) * 9 >= all.len() * 5, "{} of {}", count(Said::Right), all.len());
     assert!(count(Said::RangeOfBursts) * 25 <= all.len(), "{} of {}", count(Said::RangeOfBursts), all.len());
 }

@@ -208,7 +208,9 @@ pub struct FindingsConfig {
     pub burst: f64,
     /// ... or so many times as long, if that is only to say how low a range may begin; default 0.8.
     pub suspected: f64,
-    /// Least time by which the burst is ahead; default 1 ms: less may be a processor that was busy.
+    /// Least time by which the burst is ahead; default 0.3 ms, for which hosts stand still: less may
+    /// be a processor that was busy. (Of 1588 drawn directions none says another thing with 1 ms,
+    /// behind small buckets 14 % fewer figures are right.)
     pub ahead: Span,
     /// Whole trains at the least that show a burst; default 2: one alone was held up.
     pub whole: usize,
@@ -270,7 +272,7 @@ impl Default for FindingsConfig {
             waking: 4,
             burst: 0.6,
             suspected: 0.8,
-            ahead: Span::from_millis(1),
+            ahead: Span::from_micros(300),
             whole: 2,
             side: 4,
             even: 0.15,
