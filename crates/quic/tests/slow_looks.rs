@@ -8,7 +8,7 @@ use common::request;
 use flowstart_quic::message::{Direction, Request};
 use flowstart_quic::{Capacity, Node as _, Reading, ReadingConfig, Service};
 use flowstart_units::{Rate, Span, Time};
-use link::{Link, world};
+use link::{Link, Pipe, world};
 
 /// Handshakes take seconds there, and what both ends say to each other waits behind data.
 #[test]
@@ -107,6 +107,31 @@ fn behind_a_bucket_of_a_few_packets_there_is_a_figure() {
         let said = reading.capacity(&reading);
         if !matches!(said, Capacity::Known(said) if (said * 1e3 / kbps as f64 - 1.0).abs() < 0.01) {
             wrong.push(format!("{kbps} kbit/s, {bytes} bytes, {rtt} us: {said:?} {:?}", report.look));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Few packets arrive there, and all of them may be late: by 0.3 ms the bound was 9 % too high.
+#[test]
+fn over_very_long_round_trips_a_lower_bound_holds_with_jitter() {
+    let mut wrong = Vec::new();
+    for (mbps, rtt) in [20, 50, 100].into_iter().flat_map(|mbps| [700, 800, 1000, 2000].map(|rtt| (mbps, rtt))) {
+        for seed in 0..16 {
+            let jitter = Span::from_micros(300);
+            let delay = Span::from_millis(rtt / 2);
+            let link = Link { rate: Rate::from_mbps(mbps), delay, jitter, buffer: 4000, ..Link::default() };
+            let asked = request(Direction::Up, 430_000, ("fair_queuing_probe", "delay_or_cubic"));
+            let asked = Request { look: true, nanos: Some(2_000_000_000), ..asked };
+            let mut world = world(&link, asked, None, Service::default());
+            world.pipes = [seed, seed + 1].map(|seed| Pipe::new(&link, seed));
+            let report = world.run(Span::from_secs(60)).0.unwrap().report;
+            let reading = Reading::new(&report, ReadingConfig::USUAL).unwrap();
+            if let Capacity::Between { least, most, .. } = reading.capacity(&reading)
+                && (least > mbps as f64 || most < mbps as f64)
+            {
+                wrong.push(format!("{mbps} Mbit/s, {rtt} ms, {seed}: {least} to {most} {:?}", report.look));
+            }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -60,15 +60,15 @@ fn between(config: &FindingsConfig, rates: &[u64], share: f64) -> Option<[u64; 2
 }
 
 /// The least that the capacity may be, whatever holds up packets: trains have arrived, in the
-/// middle of them, in so much time from when they left. Where all of each arrived at once, the
-/// quickest packet may have waited, too.
+/// middle of them, in so much time from when they left, and for so long hosts may have held up the
+/// quickest packet. Where all of each arrived at once, it may have waited, too.
 fn least(look: &Look, trains: &Trains, share: f64) -> Option<u64> {
     let base = if trains.rates.is_empty() { Span::ZERO } else { look.smallest };
     let since = |train: &Vec<Packet>| -> Option<u64> {
         let arrived = train.iter().filter(|packet| packet.acked.is_some());
         let took = arrived.clone().filter_map(|packet| packet.acked).max()?.since(train.first()?.at + base);
         let bytes: u64 = arrived.skip(1).map(|packet| u64::from(packet.bytes)).sum();
-        (bytes > 0 && !took.is_zero()).then(|| Rate::of(Bytes::new(bytes), took).as_bps())
+        (bytes > 0).then(|| Rate::of(Bytes::new(bytes), took + look.config.findings.hosts).as_bps())
     };
     let whole: Vec<Vec<Packet>> = match trains.groups.is_empty() {
         true => first(look),
