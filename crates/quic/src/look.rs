@@ -19,6 +19,7 @@ mod bucket;
 mod config;
 mod findings;
 mod first;
+mod outage;
 mod plan;
 mod spending;
 

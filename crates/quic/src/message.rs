@@ -159,6 +159,10 @@ pub struct Looked {
     pub lost: u64,
     /// They were lost where the queue was longest: that is the buffer.
     pub overflowed: bool,
+    /// The longest time in nanoseconds in which the path was away, as far as can be told; 0 if it
+    /// was not.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub away: u64,
     /// The ECN field reaches the other end as it was sent.
     pub ecn: bool,
 }
@@ -186,7 +190,7 @@ impl Looked {
         let mut rates = self.rates;
         rates
             .retain(|rate| self.behind.is_none_or(|behind| *rate as f64 <= behind as f64 * ReadingConfig::USUAL.bears));
-        Self { rates, behind: None, tested: 0, doubt: None, between: None, ..self }
+        Self { rates, behind: None, tested: 0, doubt: None, between: None, away: 0, ..self }
     }
 }
 

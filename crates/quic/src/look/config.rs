@@ -245,6 +245,15 @@ pub struct FindingsConfig {
     pub overflow: usize,
     /// ... if in the middle they met this share of the longest queue; default 0.6.
     pub overflow_queue: f64,
+    /// A path was away if nothing that was due arrived for so long; default 100 ms, twice the longest
+    /// queue that a look may build.
+    pub away: Span,
+    /// ... and for as long as the bottleneck takes for so many packets, or if so many in a row were
+    /// lost, for so long; default 4: fewer may be chance.
+    pub away_packets: f64,
+    /// ... and what waited does so by this many times more than it left behind a packet that did
+    /// not; default 2: others would have sent at three times the capacity meanwhile.
+    pub sudden: f64,
     /// Hosts stand still, or merge ACKs, for so long; what is unevener has another cause. Default
     /// 0.3 ms, as measured of hosts over the emulator.
     pub hosts: Span,
@@ -287,6 +296,9 @@ impl Default for FindingsConfig {
             filled: 0.5,
             overflow: 3,
             overflow_queue: 0.6,
+            away: Span::from_millis(100),
+            away_packets: 4.0,
+            sudden: 2.0,
             hosts: Span::from_micros(300),
             uneven: 0.04,
             apart: 1.04,

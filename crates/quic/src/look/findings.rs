@@ -3,6 +3,7 @@
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::bucket::{drained, emptied, lacking};
+use super::outage::{self, Outage};
 use super::{FindingsConfig, Look, Packet, Part};
 use crate::message::{Burst, Looked};
 
@@ -138,11 +139,22 @@ pub(super) fn findings(look: &Look, ecn: bool) -> Looked {
     // Below a range is nothing that no larger bucket hides.
     let filled = between.map_or(filled, |[least, _]| least);
     let tested = emptied(&look.ways, look.smallest, filled);
-    let calm: Vec<Span> = of(look, Part::Calm).iter().filter(|packet| packet.direct).filter_map(rtt).collect();
+    let outages = look.outages();
+    let stayed = |packet: &&Packet| {
+        packet.direct && !packet.acked.zip(rtt(packet)).is_some_and(|(at, rtt)| look.waited(&outages, at, rtt))
+    };
+    let calm: Vec<Span> = of(look, Part::Calm).iter().filter(stayed).filter_map(rtt).collect();
     let apart: Vec<u64> = calm.windows(2).map(|two| two[0].as_nanos().abs_diff(two[1].as_nanos())).collect();
     let trains: Vec<Vec<Packet>> = groups.into_iter().map(|(_, train)| train).collect();
     let lost = trains.iter().flatten().filter(|packet| packet.acked.is_none()).count();
-    let queue = look.queue();
+    let queue = look.queue(&outages);
+    let gone = outage::lost(config, &look.packets);
+    let went = |at: Time| gone.iter().any(|[first, last]| (*first..=*last).contains(&at));
+    let full = look.room.is_some() && look.packets.iter().any(|packet| packet.acked.is_none());
+    let trains: Vec<Vec<Packet>> =
+        trains.into_iter().filter(|train| !train.iter().any(|packet| went(packet.at))).collect();
+    let away = outages.iter().map(Outage::lasts).chain(gone.iter().map(|[first, last]| last.since(*first)));
+    let away = away.max().unwrap_or(Span::ZERO);
     Looked {
         rates,
         burst,
@@ -156,7 +168,10 @@ pub(super) fn findings(look: &Look, ecn: bool) -> Looked {
         jitter: median(apart).unwrap_or(0),
         queue: queue.as_nanos(),
         lost: lost as u64,
-        overflowed: look.room.is_some() || overflowed(config, &trains, look.smallest, queue),
+        // What came after all did not find the buffer full, nor what a path took along that was
+        // away.
+        overflowed: (full && away.is_zero()) || overflowed(config, &trains, look.smallest, queue),
+        away: away.as_nanos(),
         ecn,
     }
 }

@@ -4,6 +4,7 @@
 use flowstart_congestion::Acked;
 use flowstart_units::{Span, Time};
 
+use super::outage::Outage;
 use super::{Look, LookStage, PAIR, Packet};
 
 impl Look {
@@ -13,8 +14,9 @@ impl Look {
     }
 
     /// The longest queue that a packet met while another of its connection met one nearly as long:
-    /// of an ACK that was lost another may tell late, for one packet.
-    pub(super) fn queue(&self) -> Span {
+    /// of an ACK that was lost another may tell late, for one packet. What waited for the path to
+    /// come back met none.
+    pub(super) fn queue(&self, outages: &[Outage]) -> Span {
         let queue = |rtt: Span| rtt.checked_sub(self.smallest).unwrap_or(Span::ZERO);
         let seen = |all: &[(Time, Span)], place: usize| {
             let (at, rtt) = all[place];
@@ -26,7 +28,9 @@ impl Look {
             all.iter().enumerate().any(meets)
         };
         let longest = |all: &Vec<(Time, Span)>| {
-            (0..all.len()).filter(|place| seen(all, *place)).map(|place| queue(all[place].1)).max()
+            let all: Vec<(Time, Span)> =
+                all.iter().copied().filter(|(at, rtt)| !self.waited(outages, *at, *rtt)).collect();
+            (0..all.len()).filter(|place| seen(&all, *place)).map(|place| queue(all[place].1)).max()
         };
         self.rtts.iter().filter_map(longest).max().unwrap_or(Span::ZERO)
     }

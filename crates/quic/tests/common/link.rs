@@ -183,6 +183,11 @@ impl Pipe {
         Self { described: Some(described), ..Self::new(&Link::default(), 0) }
     }
 
+    /// Nothing leaves until then: it waits.
+    pub(crate) fn hold(&mut self, until: Time) {
+        self.free = self.free.max(until);
+    }
+
     /// When it has something to do; [`Time::NEVER`] if nothing waits.
     fn wake(&self) -> Time {
         let waits = self.queues.iter().any(|queue| !queue.is_empty());
