@@ -284,6 +284,12 @@ fn text(down: &Reading, up: &Reading, took: f64) -> String {
         true => format!("about {}", ms(way.looked().queue)),
         false => format!("more than {}", ms(way.looked().queue)),
     });
+    if [down, up].iter().any(|way| way.looked().away > 0) {
+        row("nothing passed for", &|way, _| match way.looked().away {
+            0 => "no time".to_owned(),
+            away => format!("{:.2} s", away as f64 / 1e9),
+        });
+    }
     row("ECN", &|way, _| if way.looked().ecn { "passes" } else { "does not pass" }.to_owned());
     row("packets lost", &|way, _| format!("{} of {}", way.report().lost, way.report().packets));
     for (way, back, name) in [(down, up, "down"), (up, down, "up")] {
@@ -382,6 +388,18 @@ mod tests {
         assert_eq!(rates(&up, &clumps), "About 5.00 Mbit/s down and 6.98 Mbit/s or more up");
         assert_eq!(rates(&nothing, &up), "An unknown rate down and about 5.00 Mbit/s up");
         assert!(super::text(&clumps, &nothing, 0.5).contains("  6.98 Mbit/s or more  "));
+    }
+
+    #[test]
+    fn that_a_path_was_away_is_said_where_it_was() {
+        let (down, mut up) = (outcome(&[5_000_000; 3], 20_000_000), outcome(&[5_000_000; 3], 20_000_000));
+        let row = |up: &Transferred| {
+            let text = text(&read(&down).unwrap(), &read(up).unwrap(), 0.5);
+            text.lines().find(|line| line.starts_with("nothing passed for")).map(str::to_owned)
+        };
+        assert_eq!(row(&up), None);
+        up.report.look.as_mut().unwrap().away = 1_002_000_000;
+        assert!(row(&up).is_some_and(|row| row.contains(" no time ") && row.ends_with(" 1.00 s")), "{:?}", row(&up));
     }
 
     #[test]

@@ -35,6 +35,7 @@ pub(super) fn document(way: &Reading, back: &Reading) -> Value {
         "burst_mbps": way.burst().map(|burst| burst.peak as f64 / 1e6),
         "burst_tested_bytes": (looked.tested > 0).then_some(looked.tested),
         "longest_queue_ms": ms(looked.queue),
+        "away_ms": (looked.away > 0).then(|| ms(looked.away)),
         "buffer_ms": (looked.overflowed && !held).then(|| ms(looked.queue)),
         "ecn": looked.ecn,
         "isolation": way.isolation(back),
@@ -105,6 +106,15 @@ mod tests {
             // ... or at 1 Mbit/s.
             assert!(rtt.as_f64().unwrap() < 31.0, "{rtt}");
         }
+    }
+
+    #[test]
+    fn programs_are_told_for_how_long_nothing_passed() {
+        let mut way = outcome(&[5_000_000; 3], 0);
+        let away = |way: &Transferred| document(&read(way), &read(way))["away_ms"].clone();
+        assert_eq!(away(&way), Value::Null);
+        way.report.look.as_mut().unwrap().away = 1_002_000_000;
+        assert_eq!(away(&way), json!(1002.0));
     }
 
     #[test]
