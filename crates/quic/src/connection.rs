@@ -477,6 +477,12 @@ impl Connection {
         self.inner.finish(stream);
     }
 
+    /// Ends a stream, and what of it has not arrived is not sent again.
+    pub fn abandon(&mut self, stream: StreamId) {
+        self.waiting = false;
+        self.inner.abandon(stream);
+    }
+
     /// Reads what has arrived of a stream, in order. True if the stream is over.
     pub fn read(&mut self, stream: StreamId, take: &mut dyn FnMut(Bytes)) -> bool {
         let (over, says) = self.inner.read(stream, take);

@@ -376,6 +376,11 @@ impl Look {
         self.spending.is_spent(share, (self.packet, self.headers), &self.config)
     }
 
+    /// How long what was sent is waited for when all is over.
+    pub(crate) fn grace(&self) -> Span {
+        self.config.grace.max(self.largest().mul_f64(self.config.grace_rtts))
+    }
+
     /// True once no more data may follow.
     pub(crate) fn is_spent(&self) -> bool {
         self.spends(1.0)

@@ -67,6 +67,9 @@ pub struct Sending {
     began: Option<Time>,
     ended: Option<Time>,
     over: bool,
+    /// When a look was over, and whether what had not arrived by then was waited for in vain.
+    look_over: Option<Time>,
+    given_up: bool,
     rtts: Rtts,
     rounds: Rounds,
     resumed: Option<Observed>,
@@ -114,6 +117,8 @@ impl Sending {
             began: None,
             ended: None,
             over: false,
+            look_over: None,
+            given_up: false,
             rtts: Rtts::default(),
             rounds: Rounds::default(),
             resumed: None,
@@ -222,7 +227,11 @@ impl Sending {
     /// When [`feed`](Self::feed) must be called at the latest, because the time is over.
     #[must_use]
     pub fn deadline(&self) -> Time {
-        let look = self.look.as_ref().filter(|_| !self.over).map_or(Time::NEVER, Look::deadline);
+        let look = match (&self.look, self.gives_up()) {
+            (Some(_), Some(at)) => at,
+            (Some(look), None) if !self.over => look.deadline(),
+            _ => Time::NEVER,
+        };
         let Some(began) = self.began.filter(|_| !self.over && !self.is_over(Time::ZERO)) else { return look };
         let end = self.lasts.and_then(|lasts| began.checked_add(lasts)).unwrap_or(Time::NEVER);
         // What is late already waits for the window.
@@ -249,6 +258,27 @@ impl Sending {
             || self.lanes.iter().all(|lane| lane.closed)
     }
 
+    /// When what has not arrived of a look is waited for no longer.
+    fn gives_up(&self) -> Option<Time> {
+        let (look, over) = (self.look.as_ref()?, self.look_over.filter(|_| self.ended.is_none())?);
+        Some(over + look.grace())
+    }
+
+    /// ... and the other end's word on it, if it was.
+    pub(crate) fn leaves(&self) -> Option<Time> {
+        let look = self.look.as_ref().filter(|_| self.given_up)?;
+        Some(self.ended? + look.grace())
+    }
+
+    /// Ends a look whose last packets do not arrive. True if it is at its end.
+    pub(crate) fn give_up(&mut self, now: Time) -> bool {
+        if self.gives_up().is_some_and(|at| now >= at) {
+            self.given_up = true;
+            self.ended = Some(now);
+        }
+        self.given_up
+    }
+
     /// Does everything that is due at a connection before it is asked for a packet. `exhausted` if
     /// it had nothing to send. True if there is something new to send.
     pub fn feed(&mut self, now: Time, number: usize, connection: &mut Connection, exhausted: bool) -> bool {
@@ -269,6 +299,15 @@ impl Sending {
         }
         self.over |= self.is_over(now);
         let over = self.over;
+        if over && self.look.is_some() {
+            self.look_over.get_or_insert(now);
+        }
+        if self.given_up {
+            let lane = &mut self.lanes[number];
+            lane.closed = true;
+            lane.left.iter_mut().for_each(Vec::clear);
+            lane.streams.drain(..).for_each(|stream| connection.abandon(stream));
+        }
         let wrote = self.refill(now, over, number, connection, exhausted);
         self.direct(now, over, number, connection);
         if self.told.is_none() && self.detector.as_ref().is_some_and(|detector| detector.decision().is_some()) {
@@ -543,7 +582,7 @@ impl Sending {
         let total = |count: fn(&crate::ledger::Counts) -> u64| self.totals.iter().map(count).sum();
         let began = self.began.unwrap_or_default();
         Report {
-            bytes: self.next,
+            bytes: if self.given_up { 0 } else { self.next },
             nanos: self.ended.unwrap_or(now).since(began).as_nanos(),
             packets: total(|counts| counts.sent),
             lost: total(|counts| counts.lost),

@@ -286,9 +286,13 @@ impl Server {
             }
         }
         self.tell(now);
-        let faulty: Vec<u64> =
-            self.sessions.iter().filter(|(_, session)| session.is_to_be_refused()).map(|(number, _)| *number).collect();
-        faulty.into_iter().for_each(|session| self.conclude(now, session));
+        let due = |session: &mut Session| {
+            let gave_up = session.sending.as_mut().is_some_and(|sending| sending.give_up(now));
+            session.is_to_be_refused() || (gave_up && !session.told)
+        };
+        let due: Vec<u64> =
+            self.sessions.iter_mut().filter_map(|(number, session)| due(session).then_some(*number)).collect();
+        due.into_iter().for_each(|session| self.conclude(now, session));
         for number in std::mem::take(&mut self.changed) {
             if let Some((session, _)) = self.session_of(number) {
                 self.begin(now, session);

@@ -323,3 +323,17 @@ fn no_buffer_is_said_where_packets_overtake_each_other() {
     }
     assert!(wrong.len() <= 3, "{}", wrong.join("\n"));
 }
+
+/// Others fill the buffer whatever happens to their packets, and most of the look's are lost. What
+/// was lost was sent again until it arrived, for 14 to 53 s on these paths. (Handshakes, and what
+/// is said in the end, take their time, too.)
+#[test]
+fn beside_a_flow_that_always_sends_a_look_comes_to_an_end() {
+    let ways = [(7101, 375, false), (990_011, 63, true), (990_011, 144, true), (990_011, 144, false)];
+    for (seed, number, down) in ways {
+        let path = Drawn::new(seed, number);
+        let (report, ..) = look(&path, down, LookConfig::default()).unwrap();
+        let what = format!("{seed} {number} {path}, down {down}: {report:?}");
+        assert!(report.nanos < 6_000_000_000 && report.lost * 2 > report.packets, "{what}");
+    }
+}

@@ -129,6 +129,12 @@ pub struct LookConfig {
     pub later: u64,
     /// What is sent arrives within so many times the longest RTT; default 1.5.
     pub patience: f64,
+    /// When nothing new is sent any more what was sent is waited for so long, and sent again;
+    /// default 3 s. Then a look says what it knows by then.
+    pub grace: Span,
+    /// ... or so many times the longest RTT, if that is longer; default 20: an end of a connection
+    /// that gets nothing through asks after one, two, four and eight of them.
+    pub grace_rtts: f64,
     /// A queue counts if another packet met one at least this share as long; default 0.5.
     pub met: f64,
     /// ... or shorter by so many packets; default 1.5: behind a single packet there is one less.
@@ -187,6 +193,8 @@ impl Default for LookConfig {
             leading: Span::from_millis(250),
             later: 32,
             patience: 1.5,
+            grace: Span::from_secs(3),
+            grace_rtts: 20.0,
             met: 0.5,
             met_packets: 1.5,
             unknown: Span::from_millis(20),

@@ -90,7 +90,14 @@ mod tests {
     fn what_is_lost_for_long_is_lost_by_the_path_and_the_end_of_a_train_is_not() {
         let packet = |(left, arrived): (u64, bool)| {
             let (at, _, bytes) = ways(&[(left, 0)])[0];
-            Packet { number: left, at, bytes: bytes as u32, part: Part::Before, acked: arrived.then_some(at), direct: true }
+            Packet {
+                number: left,
+                at,
+                bytes: bytes as u32,
+                part: Part::Before,
+                acked: arrived.then_some(at),
+                direct: true,
+            }
         };
         let lost = |packets: &[(u64, bool)]| {
             let packets: Vec<Packet> = packets.iter().copied().map(packet).collect();

@@ -322,6 +322,10 @@ macro_rules! adapter {
                 let _ = self.inner.send_stream(stream.into()).finish();
             }
 
+            fn abandon(&mut self, stream: StreamId) {
+                let _ = self.inner.send_stream(stream.into()).reset(0u32.into());
+            }
+
             fn read(&mut self, stream: StreamId, take: &mut dyn FnMut(Bytes)) -> (bool, bool) {
                 let mut receive = self.inner.recv_stream(stream.into());
                 let Ok(mut chunks) = receive.read(true) else { return (true, false) };

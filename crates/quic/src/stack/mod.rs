@@ -266,6 +266,8 @@ pub(crate) trait Connection: fmt::Debug + Send {
     /// How many bytes the stream took.
     fn write(&mut self, stream: StreamId, data: &[u8]) -> usize;
     fn finish(&mut self, stream: StreamId);
+    /// Ends a stream, and what of it has not arrived is not sent again.
+    fn abandon(&mut self, stream: StreamId);
     /// Reads what has arrived in order: whether the stream is over, and whether that gives the
     /// stack something to say.
     fn read(&mut self, stream: StreamId, take: &mut dyn FnMut(Bytes)) -> (bool, bool);
