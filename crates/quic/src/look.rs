@@ -86,6 +86,8 @@ pub(crate) struct Look {
     service: Span,
     /// ... while a token bucket lets packets pass, if there is one.
     fast: Option<Span>,
+    /// A train ended slower than that of the pair before.
+    slower: bool,
     /// What arrived over both connections, in the order of its ACKs: when, and bytes on the wire.
     arrivals: Vec<(Time, u64)>,
     /// ... and with when it had left.
@@ -141,6 +143,7 @@ impl Look {
             offset: 0,
             service: Span::ZERO,
             fast: None,
+            slower: false,
             arrivals: Vec::new(),
             ways: Vec::new(),
             smallest: Span::MAX,
@@ -337,7 +340,9 @@ impl Look {
                     // The first gaps of a train are those that a bucket lets pass.
                     config.enough_gaps = config.train.saturating_sub(1).max(config.enough_gaps);
                 }
-                let trains = Trains::new(&config, self.packet, self.seed);
+                // The first of its trains may pass on what a bucket has saved since.
+                let known = if self.slower { self.service } else { Span::ZERO };
+                let trains = Trains::new(&config, self.packet, self.seed).knowing(known);
                 self.stage = LookStage::Detection(Box::new(PairDetector::Trains(Box::new(trains))));
             }
             None => self.plan_trains(now),

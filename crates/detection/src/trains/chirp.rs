@@ -44,7 +44,7 @@ impl Chirp {
         }
         match self.arrivals.quickest() {
             Some(quickest) => {
-                context.service = Some(quickest.max(Span::from_micros(1)));
+                context.service = Some(quickest.max(Span::from_micros(1)).max(context.known));
                 Next::Batch { arrangement: Arrangement::Bursts, length: FLANKS * 2 }
             }
             None => Next::Chirp,

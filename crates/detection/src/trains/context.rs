@@ -30,6 +30,8 @@ pub(super) struct Context {
     pub(super) began: Option<Time>,
     /// Time the bottleneck takes for a packet.
     pub(super) service: Option<Span>,
+    /// ... at least, as is known of it from elsewhere; zero if nothing is.
+    pub(super) known: Span,
     /// RTTs while nothing of ours was queued.
     pub(super) calm: Calm,
     /// By how much gaps of the first train differed at most from their mean, if a batch followed it
@@ -74,6 +76,7 @@ impl Context {
             sides: [Side::new(config), Side::new(config)],
             began: None,
             service: None,
+            known: Span::ZERO,
             calm: Calm::default(),
             uneven: Span::ZERO,
             attempts: 0,

@@ -92,7 +92,7 @@ impl First {
         let mean = self.arrivals.mean_gap();
         let quickest = self.arrivals.quickest().filter(|_| self.losses);
         let gap = quickest.map_or(mean, |quickest| quickest.max(mean.mul_f64(context.config.quickest_share)));
-        let service = gap.max(Span::from_micros(1));
+        let service = gap.max(Span::from_micros(1)).max(context.known);
         if of_train {
             context.service = Some(service);
             // Planned anew with every ACK, as the estimate improves.

@@ -42,7 +42,7 @@ mod side;
 mod tests;
 mod watch;
 
-use flowstart_units::{Bytes, Time};
+use flowstart_units::{Bytes, Span, Time};
 
 use crate::{Acked, Departure, Sent};
 
@@ -97,6 +97,14 @@ impl Trains {
         let context = Context::new(&config, seed);
         let stage = TrainStage::First(First::new(&context));
         Self { packet: Bytes::new(u64::from(packet)), context, stage }
+    }
+
+    /// The bottleneck is known to take so much time for a packet at least: what a token bucket lets
+    /// pass says that it takes less.
+    #[must_use]
+    pub fn knowing(mut self, service: Span) -> Self {
+        self.context.known = service;
+        self
     }
 
     pub(super) fn departure(&mut self, connection: usize, now: Time) -> Departure {

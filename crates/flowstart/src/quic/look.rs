@@ -33,6 +33,8 @@ const LITTLE: f64 = 1.2;
 const SLOW: f64 = 2.4;
 /// UDP payload that every path of QUIC passes (RFC 9000 section 14).
 const SMALL: u16 = 1200;
+/// A look queues no longer than this, in milliseconds, where two packets do not.
+const QUEUE: f64 = 50.0;
 /// RTTs that differ by no more than this are one number, in milliseconds.
 const ONE_RTT: f64 = 0.2;
 
@@ -305,8 +307,19 @@ fn text(down: &Reading, up: &Reading, took: f64) -> String {
         };
         text.push_str(&format!("{name:<18}{words}\n"));
     }
+    for (way, name) in [(down, "own queue down"), (up, "own queue up")] {
+        if let Some(takes) = two_packets(way) {
+            text.push_str(&format!("{name:<18}two packets alone take {takes:.0} ms here, longer than {QUEUE:.0}\n"));
+        }
+    }
     text.push_str(&format!("{:<18}{took:.2} s\n", "took"));
     text
+}
+
+/// Milliseconds that two packets take, where the look cannot but queue for too long.
+fn two_packets(way: &Reading) -> Option<f64> {
+    let takes = 2.0 * f64::from(way.looked().packet) * 8.0 / carries(way).filter(|mbps| *mbps > 0.0)? / 1e3;
+    (takes > QUEUE && way.unsteady().is_none()).then_some(takes)
 }
 
 #[cfg(test)]
@@ -388,6 +401,18 @@ mod tests {
         assert_eq!(rates(&up, &clumps), "About 5.00 Mbit/s down and 6.98 Mbit/s or more up");
         assert_eq!(rates(&nothing, &up), "An unknown rate down and about 5.00 Mbit/s up");
         assert!(super::text(&clumps, &nothing, 0.5).contains("  6.98 Mbit/s or more  "));
+    }
+
+    #[test]
+    fn where_two_packets_queue_for_too_long_it_is_said() {
+        let row = |rate: u64| {
+            let outcome = outcome(&[rate; 3], 20_000_000);
+            let text = text(&read(&outcome).unwrap(), &read(&outcome).unwrap(), 0.5);
+            text.lines().find(|line| line.starts_with("own queue up")).map(str::to_owned)
+        };
+        // 1250 bytes, twice.
+        assert_eq!(row(401_000), None);
+        assert_eq!(row(200_000).unwrap(), "own queue up      two packets alone take 100 ms here, longer than 50");
     }
 
     #[test]

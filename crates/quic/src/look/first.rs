@@ -150,7 +150,7 @@ impl Look {
             let before = middle(early).filter(|early| late > early.mul_f64(self.config.slower));
             let before = before.or((!self.trains.is_empty()).then_some(self.service));
             self.fast = self.fast.or(before);
-            self.service = late;
+            (self.service, self.slower) = (late, true);
         }
     }
 

@@ -100,6 +100,12 @@ impl Look {
         self.packets.iter().filter(flies).count() as u64
     }
 
+    /// ... of either connection.
+    fn all_flying(&self, now: Time) -> u64 {
+        let other = &self.spending.counts[1];
+        self.flying(now) + other.sent.saturating_sub(other.delivered + other.lost)
+    }
+
     /// Bytes of the largest bucket that was emptied, filled at this rate, that have come into it
     /// when a packet gets there that leaves now.
     fn filled(&self, now: Time, rate: u64) -> u64 {
@@ -149,7 +155,7 @@ impl Look {
         };
         let gone = (self.service * u64::from(length + 1)).mul_f64(self.config.apart / 2.0);
         // What the detector or the trains before sent is gone by then.
-        let queued = (self.service * self.flying(now)).checked_sub(self.smallest).unwrap_or(Span::ZERO);
+        let queued = (self.service * self.all_flying(now)).checked_sub(self.smallest).unwrap_or(Span::ZERO);
         // A bucket of a packet is full again, as it is for the lone one.
         let full = if length == 2 { now + self.service.mul_f64(self.config.repairs) } else { now };
         let first = (now + queued).max(self.last + gone).max(full);

@@ -204,12 +204,14 @@ pub(crate) struct Busy {
     /// What is read late is known to have arrived before.
     pub(crate) stamps: bool,
     pub(crate) draws: u64,
+    /// A stall lasts no longer than this.
+    pub(crate) most: Span,
     stalls: Vec<(Time, Time)>,
 }
 
 impl Busy {
     pub(crate) fn new(every: Span, stamps: bool, seed: u64) -> Self {
-        Self { every, stamps, draws: seed, stalls: Vec::new() }
+        Self { every, stamps, draws: seed, most: Span::from_millis(6), stalls: Vec::new() }
     }
 
     /// Uniform on 0 .. 1, without 0.
@@ -226,7 +228,7 @@ impl Busy {
         while self.stalls.last().is_none_or(|(_, end)| *end <= at) {
             let before = self.stalls.last().map_or(Time::ZERO, |(_, end)| *end);
             let begin = before + self.every.mul_f64(-self.draw().ln());
-            let length = Span::from_micros(100).mul_f64(self.draw().powf(-0.8)).min(Span::from_millis(6));
+            let length = Span::from_micros(100).mul_f64(self.draw().powf(-0.8)).min(self.most);
             self.stalls.push((begin, begin + length));
         }
         let place = self.stalls.partition_point(|(_, end)| *end <= at);
