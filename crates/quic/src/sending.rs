@@ -4,11 +4,11 @@
 use std::ops::Range;
 
 use flowstart_congestion::detection::{Decision, PairDetector};
-use flowstart_congestion::{Controller, ControllerConfig, Departure, StartConfig};
+use flowstart_congestion::{Controller, ControllerConfig};
 use flowstart_units::{Span, Time};
 
 use crate::connection::Connection;
-use crate::data::{PIECE_HEADER, Source, unreadable};
+use crate::data::Source;
 use crate::departures::MessageEnds;
 use crate::judging::header_bytes;
 use crate::ledger::HEADER_BYTES;
@@ -17,27 +17,20 @@ use crate::memory::{Lesson, Observed, Rounds};
 use crate::message::{Isolated, Paced, Received, Report, Request};
 use crate::stack::{Dir, StreamId};
 
+mod directing;
+mod feeding;
+mod giving_up;
 mod lane;
 mod report;
 
-use lane::{Lane, piece_of};
-use report::{Lateness, Rtts, isolated, words};
+use lane::Lane;
+use report::{Lateness, Rtts, words};
 
-/// Bytes of a packet that are not application data: short header, number, tag, stream frame.
-const OVERHEAD: u64 = 56;
-/// Packets that are ready to leave at least: with fewer they would not be full.
-const READY_PACKETS: u64 = 3;
 /// Streams at least that carry a transfer: with these the windows of all streams are that of the
 /// connection, of 32 MiB.
 const LEAST_STREAMS: u8 = 16;
-/// The start of a transfer that had a detector, after its address has changed.
-const WITHOUT_DETECTOR: &str = "hystart++";
 /// Bytes of a piece outside of pairs.
 const PIECE: usize = 32 << 10;
-/// What a transfer for a time writes at once leaves in so long, unless that is less than a packet:
-/// it is to end at its time, and what is written leaves even so. (own choice: a twentieth of a
-/// second more is not seen)
-const AHEAD: Span = Span::from_millis(50);
 
 /// A transfer seen from its sender. Connections are numbered 0 and 1 here.
 #[derive(Debug)]
@@ -239,44 +232,11 @@ impl Sending {
         end.min(look).min(message)
     }
 
-    /// When an application that is paced writes its next message.
-    fn next_message(&self, began: Time) -> Option<Time> {
-        let paced = self.paced?;
-        began.checked_add(Span::from_nanos(paced.gap.checked_mul(self.next / paced.message)?))
-    }
-
-    /// Bytes that the application has written by now.
-    fn written(&self, now: Time) -> u64 {
-        let (Some(paced), Some(began)) = (self.paced, self.began) else { return u64::MAX };
-        (now.since(began).as_nanos() / paced.gap).saturating_add(1).saturating_mul(paced.message)
-    }
-
     /// True if no more will be given out.
     fn is_over(&self, now: Time) -> bool {
         self.size.is_some_and(|size| self.next >= size)
             || matches!((self.began, self.lasts), (Some(began), Some(lasts)) if now.since(began) >= lasts)
             || self.lanes.iter().all(|lane| lane.closed)
-    }
-
-    /// When what has not arrived of a look is waited for no longer.
-    fn gives_up(&self) -> Option<Time> {
-        let (look, over) = (self.look.as_ref()?, self.look_over.filter(|_| self.ended.is_none())?);
-        Some(over + look.grace())
-    }
-
-    /// ... and the other end's word on it, if it was.
-    pub(crate) fn leaves(&self) -> Option<Time> {
-        let look = self.look.as_ref().filter(|_| self.given_up)?;
-        Some(self.ended? + look.grace())
-    }
-
-    /// Ends a look whose last packets do not arrive. True if it is at its end.
-    pub(crate) fn give_up(&mut self, now: Time) -> bool {
-        if self.gives_up().is_some_and(|at| now >= at) {
-            self.given_up = true;
-            self.ended = Some(now);
-        }
-        self.given_up
     }
 
     /// Does everything that is due at a connection before it is asked for a packet. `exhausted` if
@@ -317,81 +277,6 @@ impl Sending {
         wrote
     }
 
-    /// A connection has another path, of which nothing is known: it begins anew, and what was found
-    /// of the old one is nothing worth here.
-    fn moved(&mut self, now: Time, number: usize) {
-        if self.look.is_some() {
-            self.fault = Some("the address of the other end changed during the look".to_owned());
-            return;
-        }
-        self.moved = true;
-        self.stale[number] = true;
-        let mut start = self.config.start.name();
-        if self.detector.take().is_some() {
-            // It needs both paths from their beginning. The second connection repairs and ends.
-            start = WITHOUT_DETECTOR;
-            self.stale = [true; 2];
-            self.told.get_or_insert(now);
-            let after = now.since(self.began.unwrap_or_default()).as_nanos();
-            self.isolated = Some(Isolated { isolation: "unknown".to_owned(), confidence: None, rate: 0, after });
-        } else if self.resumed.is_none() {
-            return;
-        }
-        // One that knows of no earlier transfer.
-        if let Ok(start) = StartConfig::from_name(start) {
-            self.config.start = start;
-        }
-    }
-
-    /// Passes news between the detector and the connection's controller.
-    fn steer(&mut self, number: usize, connection: &mut Connection) {
-        if let (Some(look), Some(ledger)) = (&mut self.look, connection.ledger_mut()) {
-            if let Some(directed) = ledger.controller_mut().steering().directed() {
-                directed.take_acked().for_each(|acked| look.on_acked(number, &acked));
-            }
-            if let (Some(decision), None) = (look.decision(), &self.isolated) {
-                self.isolated = Some(isolated(decision, self.began.unwrap_or_default()));
-            }
-            return;
-        }
-        let Some(detector) = &mut self.detector else { return };
-        let Some(ledger) = connection.ledger_mut() else { return };
-        let mtu = ledger.mtu();
-        if let Some(directed) = ledger.controller_mut().steering().directed() {
-            let before = detector.confirmed();
-            directed.take_acked().for_each(|acked| detector.on_acked(number, &acked));
-            self.confirmed |= detector.confirmed() > before;
-        }
-        if number > 0 {
-            return;
-        }
-        if let Some(decision) = detector.decision().copied()
-            && self.told != Some(decision.now)
-        {
-            self.told = Some(decision.now);
-            let mut steering = ledger.controller_mut().steering();
-            steering.on_decision(&decision, mtu, mtu + HEADER_BYTES);
-            steering.overhear(detector.watches());
-            self.isolated = Some(isolated(&decision, self.began.unwrap_or_default()));
-        }
-        if let Some(share) = detector.crowd_share()
-            && !std::mem::replace(&mut self.crowded, true)
-        {
-            ledger.controller_mut().steering().on_crowd(share);
-        }
-        if std::mem::take(&mut self.confirmed) {
-            ledger.controller_mut().steering().on_isolation_confirmed();
-        }
-        if let Some(revoked) = ledger.controller().isolation_revoked()
-            && self.revoked.replace(revoked) != Some(revoked)
-        {
-            detector.on_revoked(revoked);
-        }
-        if ledger.controller().gave_up_isolation() {
-            detector.on_given_up();
-        }
-    }
-
     fn observe(&mut self, now: Time, number: usize, connection: &Connection) {
         let Some(ledger) = connection.ledger() else { return };
         let counts = ledger.counts();
@@ -409,128 +294,6 @@ impl Sending {
             let after = exit.now.since(self.began.unwrap_or_default()).as_nanos();
             self.exit = Some((words(exit.reason), after));
         }
-    }
-
-    /// Bytes that leave in a short time, as far as is known, if it is to end at its time.
-    fn leaves_soon(&self, now: Time, connection: &Connection) -> usize {
-        // Messages are pieces of their own.
-        let (true, None, Some(began), Some(ledger)) = (self.timed, self.paced, self.began, connection.ledger()) else {
-            return PIECE;
-        };
-        let within = |packets: u64, time: Span| match time.as_nanos() {
-            0 => 0,
-            nanos => u128::from(packets) * u128::from(ledger.mtu()) * u128::from(AHEAD.as_nanos()) / u128::from(nanos),
-        };
-        // A path that has become slower has a smaller window, one that is slow has delivered less.
-        let delivered = within(ledger.counts().delivered, now.since(began));
-        let least = delivered.min(within(u64::from(ledger.controller().cwnd()), ledger.srtt()));
-        usize::try_from(least).map_or(PIECE, |least| least.min(PIECE))
-    }
-
-    /// Writes pieces until enough is ready, or all streams are over.
-    fn refill(&mut self, now: Time, over: bool, number: usize, connection: &mut Connection, exhausted: bool) -> bool {
-        let Some((sent, mtu)) = connection.ledger().map(|ledger| (ledger.sent_for_good(), u64::from(ledger.mtu())))
-        else {
-            return false;
-        };
-        let paired = self.lanes.len() > 1;
-        let decided = self.told.is_some();
-        let looking = paired && decided && number == 1;
-        let asked = looking && self.detector.as_mut().is_some_and(|it| it.departure(1, now) != Departure::Hold);
-        let written = self.written(now);
-        self.fed = now;
-        let soon = self.leaves_soon(now, connection);
-        let waits = self.look.as_ref().is_some_and(|look| look.waits(number));
-        let lane = &mut self.lanes[number];
-        if exhausted {
-            lane.emptied = (lane.written, sent);
-        }
-        let mut wrote = Self::flush(lane, connection);
-        let wanted = match looking {
-            // What this connection sends beyond what the detector asks for would come late.
-            true => u64::from(asked),
-            false if waits => 0,
-            false => READY_PACKETS * mtu,
-        };
-        while !over && !lane.closed && lane.left.iter().all(Vec::is_empty) && lane.ready(sent) < wanted {
-            // A detector asks for single packets.
-            let single = looking || (paired && !decided);
-            let packet = (mtu - OVERHEAD) as usize - PIECE_HEADER;
-            let most = if single { packet } else { soon.max(packet) };
-            let left = self.size.unwrap_or(u64::MAX).min(written).saturating_sub(self.next);
-            let length = piece_of(most, left);
-            if length == 0 {
-                break;
-            }
-            let mut piece = Vec::with_capacity(length + PIECE_HEADER);
-            piece.extend_from_slice(&self.next.to_be_bytes());
-            piece.extend_from_slice(&(length as u32).to_be_bytes());
-            if let Err(error) = self.source.read(self.next, length, &mut piece) {
-                self.fault = Some(unreadable(&error));
-                return wrote;
-            }
-            self.next += length as u64;
-            if self.size == Some(self.next)
-                && let Some(fault) = self.source.fault()
-            {
-                // The last piece does not leave: who has all of them takes them for the file.
-                self.fault = Some(fault);
-                return wrote;
-            }
-            lane.turn = (lane.turn + 1) % lane.streams.len().max(1);
-            let turn = lane.turn;
-            if let (Some(ends), Some(paced)) = (&mut lane.ends, self.paced) {
-                ends.wrote(lane.streams[turn].into(), self.next - length as u64..self.next, paced.message);
-            }
-            lane.left[turn] = piece;
-            wrote |= Self::flush(lane, connection);
-        }
-        let lane_over = over || (looking && !self.detector.as_ref().is_some_and(PairDetector::watches));
-        if lane_over && !lane.closed && lane.left.iter().all(Vec::is_empty) {
-            lane.closed = true;
-            lane.streams.iter().for_each(|stream| connection.finish(*stream));
-            wrote = true;
-        }
-        wrote
-    }
-
-    fn flush(lane: &mut Lane, connection: &mut Connection) -> bool {
-        let mut wrote = false;
-        for (stream, left) in lane.streams.iter().zip(&mut lane.left) {
-            if left.is_empty() {
-                continue;
-            }
-            let took = connection.write(*stream, left);
-            left.drain(..took);
-            lane.written += took as u64;
-            wrote |= took > 0;
-        }
-        wrote
-    }
-
-    /// The detector says when the next packet leaves.
-    fn direct(&mut self, now: Time, over: bool, number: usize, connection: &mut Connection) {
-        if let (Some(look), Some(ledger)) = (&mut self.look, connection.ledger_mut()) {
-            let departure = look.departure(number, now);
-            // Its time is over, or its data: the rest follows one by one all the same.
-            let departure = match over && departure == Departure::Hold && !look.saves(number, now) {
-                true => look.rest(now),
-                false => departure,
-            };
-            return ledger.controller_mut().steering().direct(departure);
-        }
-        let Some(detector) = &mut self.detector else { return };
-        let looking = self.told.is_some() && number == 1;
-        if self.told.is_some() && !looking {
-            return;
-        }
-        let Some(ledger) = connection.ledger_mut() else { return };
-        let mut departure = detector.departure(number, now);
-        // Repairs, and what a detector waits for that would not come after the last of the data.
-        if over || (looking && departure == Departure::Hold) {
-            departure = Departure::Now;
-        }
-        ledger.controller_mut().steering().direct(departure);
     }
 
     /// A packet of a connection left, so late ([`Connection::departed`]). `ecn` if it says that ECN
