@@ -123,8 +123,9 @@ fn table_of_looks_behind_small_buckets() {
 }
 
 /// Rates of trains of which the bucket let a half pass, and the other half not, were 1.1 to 1.6
-/// times the capacity, and a range of them missed it in 2 % of these looks. Half of them had a right
-/// figure when only a burst that was 1 ms ahead counted. With noise a figure is wrong now and then.
+/// times the capacity, and a range of them missed it in 2 % of these looks. Half of them had a
+/// right figure when only a burst that was 1 ms ahead counted. With noise a figure is wrong now and
+/// then.
 #[test]
 fn no_range_misses_a_capacity_that_no_larger_bucket_hides() {
     let (all, wrong) = looks(100..104);

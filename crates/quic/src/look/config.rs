@@ -216,9 +216,9 @@ pub struct FindingsConfig {
     pub burst: f64,
     /// ... or so many times as long, if that is only to say how low a range may begin; default 0.8.
     pub suspected: f64,
-    /// Least time by which the burst is ahead; default 0.3 ms, for which hosts stand still: less may
-    /// be a processor that was busy. (Of 1588 drawn directions none says another thing with 1 ms,
-    /// behind small buckets 14 % fewer figures are right.)
+    /// Least time by which the burst is ahead; default 0.3 ms, for which hosts stand still: less
+    /// may be a processor that was busy. (Of 1588 drawn directions none says another thing with 1
+    /// ms, behind small buckets 14 % fewer figures are right.)
     pub ahead: Span,
     /// Whole trains at the least that show a burst; default 2: one alone was held up.
     pub whole: usize,
@@ -253,8 +253,8 @@ pub struct FindingsConfig {
     pub overflow: usize,
     /// ... if in the middle they met this share of the longest queue; default 0.6.
     pub overflow_queue: f64,
-    /// A path was away if nothing that was due arrived for so long; default 100 ms, twice the longest
-    /// queue that a look may build.
+    /// A path was away if nothing that was due arrived for so long; default 100 ms, twice the
+    /// longest queue that a look may build.
     pub away: Span,
     /// ... and for as long as the bottleneck takes for so many packets, or if so many in a row were
     /// lost, for so long; default 4: fewer may be chance.
