@@ -169,6 +169,18 @@ fn jitter_on_a_short_way_fills_no_buffer() {
     assert!(lost <= 1800 && ratio <= 1.03, "{lost} packets lost, {ratio} of the time");
 }
 
+/// Chirps that doubted grew more slowly for longer than HyStart took for all: 1 MB took 1.3, 1.25
+/// and 1.2 of its time.
+#[test]
+fn jitter_on_a_short_way_costs_no_time() {
+    for (mbps, rtt, jitter) in [(900, 5, 300), (900, 6, 250), (500, 6, 300)] {
+        let path = format!("{}\njitter = \"{jitter} us\"", path(mbps, rtt));
+        let ratios = ratios("1 MB", &path, "", 1..=16);
+        let mean = ratios.iter().sum::<f64>() / 16.0;
+        assert!(mean <= 1.06, "{mbps} Mbit/s, {rtt} ms, {jitter} us: {mean}");
+    }
+}
+
 /// A long way, and grants for the way back: what leaves at once comes back with one grant, what
 /// missed that with the next. HyStart's rounds began in the middle of what had left at once, where
 /// all RTTs are longer than at its beginning, and the start ended at a fifth of the capacity: it

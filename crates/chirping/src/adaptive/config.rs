@@ -200,10 +200,6 @@ pub struct AdaptiveChirpingConfig {
     /// which is the default. (2 cost three times the delay among datagrams, and completion times
     /// were the same.)
     pub full_rounds: f64,
-    /// Noise that is more than this share of the smallest RTT drowns chirps, 0 ..= 1; default 1/50:
-    /// half a round trip of packets around the path's gap make a queue of a seventh of the round
-    /// trip, which is then hardly more than what jitter does by itself.
-    pub drowned: f64,
     /// The same where the noise is not less than `clear` of the gap, or packets were marked, at
     /// least 1; default 3. (A single round of jitter can look like a queue twice.)
     pub noisy_rounds: f64,
@@ -215,6 +211,15 @@ pub struct AdaptiveChirpingConfig {
     /// default 1/4. (With 1/8 hosts' own noise made starts last two round trips longer: over QUIC
     /// 1 MB took 152 to 157 ms instead of 142 to 149.)
     pub clear: f64,
+    /// Noise that is more than this share of the smallest RTT drowns chirps, 0 ..= 1; default 1/50:
+    /// half a round trip of packets around the path's gap make a queue of a seventh of the round
+    /// trip, which is then hardly more than what jitter does by itself.
+    pub drowned: f64,
+    /// The same on a short way (`short_way`) for a new flow, 0 ..= 1; default 1/100: chirps that
+    /// doubt grow more slowly for longer than HyStart takes for all. (With 1/50 1 MB took up to 1.3
+    /// of its time at 500 to 900 Mbit/s, 5 ms and 250 to 300 us of jitter; with 1/200 jitter of a
+    /// fiftieth of the RTT cost four times the packets.)
+    pub short_drowned: f64,
     /// The load has reached the capacity if it differs by at most this share; default 1/4.
     pub tolerance: f64,
     /// Fewest RTTs of a round whose smallest is compared with the connection's smallest while
@@ -326,6 +331,7 @@ impl Default for AdaptiveChirpingConfig {
             agreeing: 2,
             full_rounds: 1.0,
             drowned: 0.02,
+            short_drowned: 0.01,
             noisy_rounds: 3.0,
             noisy_agreeing: 6,
             clear: 0.25,
@@ -430,6 +436,7 @@ impl AdaptiveChirpingConfig {
         check(within(self.noisy_rounds, 1.0, 1000.0), "noisy_rounds", "between 1 and 1000")?;
         check(self.noisy_agreeing >= 1, "noisy_agreeing", "at least 1")?;
         check(within(self.drowned, 0.0, 1.0), "drowned", "between 0 and 1")?;
+        check(within(self.short_drowned, 0.0, 1.0), "short_drowned", "between 0 and 1")?;
         check(within(self.clear, 0.0, 1.0), "clear", "between 0 and 1")?;
         check(self.rest_gap > 0.0 && self.rest_gap.is_finite(), "rest_gap", "more than 0")?;
         check(within(self.full_rounds, 1.0, 1000.0), "full_rounds", "between 1 and 1000")?;

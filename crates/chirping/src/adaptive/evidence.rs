@@ -48,7 +48,9 @@ impl Adaptive {
 
     /// True if no chirp of half a round trip makes a queue that stands out from the noise.
     pub(super) fn is_drowned(&self) -> bool {
-        self.all_noise() > self.config.drowned * self.min_rtt.as_nanos() as f64
+        let short = self.min_rtt < self.config.short_way && !self.is_running();
+        let share = if short { self.config.short_drowned } else { self.config.drowned };
+        self.all_noise() > share * self.min_rtt.as_nanos() as f64
     }
 
     /// Standard deviation in ns of what noise does from one packet to the next; zero if none is

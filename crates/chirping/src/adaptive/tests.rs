@@ -419,3 +419,19 @@ fn a_first_chirp_that_noise_hides_ends_chirping_on_a_short_way_at_once() {
     };
     assert_eq!([500, 7999, 8000, 20_000].map(gives_up), [true, true, false, false]);
 }
+
+#[test]
+fn noise_of_a_fiftieth_of_the_round_trip_drowns_chirps_and_of_a_hundredth_on_a_short_way() {
+    let drowns = |rtt_us: u64, noise_us: f64, running| {
+        let mut schedule = adaptive();
+        if running {
+            schedule.resume(7, Known { gap: 200_000, load: 200_000, window: Some(50) });
+        }
+        schedule.min_rtt = Span::from_micros(rtt_us);
+        schedule.hidden = noise_us * noise_us * 1e6;
+        schedule.is_drowned()
+    };
+    assert_eq!([158.0, 162.0].map(|noise| drowns(8000, noise, false)), [false, true]);
+    assert_eq!([78.0, 82.0].map(|noise| drowns(7999, noise, false)), [false, true]);
+    assert_eq!([158.0, 162.0].map(|noise| drowns(7999, noise, true)), [false, true], "what runs has its window");
+}
