@@ -43,6 +43,8 @@ pub struct ChirpingOrHystart {
     pace: Option<(Span, Time)>,
     /// Packets that leave at that gap per round trip.
     paced: u64,
+    /// When the window should have been full: from then on the gap follows it, as it grows.
+    full_by: Time,
     /// The packet that fills it is leaving.
     filled: bool,
     /// The smallest of the RTTs since the last that were compared with the smallest of all, and how
@@ -80,6 +82,7 @@ impl ChirpingOrHystart {
             credit: 0,
             pace: None,
             paced: 1,
+            full_by: Time::NEVER,
             filled: false,
             recent: None,
             ungrown: 0,
@@ -124,6 +127,7 @@ impl ChirpingOrHystart {
         let rtt = ack.rtt.map_or(ack.srtt, |rtt| rtt.min(ack.srtt));
         let gap = rtt / self.paced;
         self.pace = Some((gap, ack.now));
+        self.full_by = ack.now + rtt * 2;
         // Every ACK so far let a packet go, and the window has room for these.
         let missing = u64::from(window.cwnd.saturating_sub(ack.in_flight));
         let spread = ack.now.since(first) + gap * missing;
@@ -178,6 +182,11 @@ impl ChirpingOrHystart {
 impl FlowStart for ChirpingOrHystart {
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> AfterAck {
         if self.gave_up {
+            if ack.now >= self.full_by {
+                // Where ACKs are merged and packets leave in bursts it may never be, and would grow
+                // without use.
+                self.paced = self.paced.max(u64::from(window.cwnd) * u64::from(self.catch_up.max(1)));
+            }
             if let (Some((gap, at)), Some(rtt)) = (&mut self.pace, ack.rtt)
                 && rtt / self.paced < *gap
             {

@@ -29,11 +29,15 @@ pub struct TrialConfig {
     /// The window is then what fills the path at the rate at which they come, times this, at least
     /// 1; default 1.43: CUBIC keeps 0.7 of it after the losses that are on their way (RFC 9438).
     pub window: f64,
+    /// A packet that the start has lost is answered by that window already if it has at most so
+    /// many packets, any number; default 64. Larger ones are cut again, as after any loss: behind a
+    /// policer chirps find the line, and half of what they find is lost.
+    pub answered: u32,
 }
 
 impl Default for TrialConfig {
     fn default() -> Self {
-        Self { rounds: 2.0, slower: 1.25, window: 1.43 }
+        Self { rounds: 2.0, slower: 1.25, window: 1.43, answered: 64 }
     }
 }
 
@@ -113,7 +117,7 @@ impl Trial {
     /// sent it: what the start sent too much of it has answered already, with its window. `None` if
     /// the avoidance is to answer.
     pub(super) fn on_loss(&self, cwnd: u32) -> Option<u32> {
-        (self.una < self.end).then_some(self.window.min(cwnd))
+        (self.una < self.end && self.window <= self.config.answered).then_some(self.window.min(cwnd))
     }
 
     pub(super) fn on_mss(&mut self, mss: NewMss) {
@@ -172,5 +176,7 @@ mod tests {
         assert_eq!(trial.on_loss(9), Some(9));
         trial.on_ack(&Ack { una: 3000, ..first }, 9, 1000);
         assert_eq!(trial.on_loss(9), None);
+        let answers = |window| Trial::new(&config.0, &config.1, 500_000, window, &first).on_loss(1000);
+        assert_eq!([64, 65].map(answers), [Some(64), None]);
     }
 }
