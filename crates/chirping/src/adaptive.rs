@@ -193,8 +193,8 @@ impl Adaptive {
         self.room.is_none() && self.unclear == 0 && !self.is_running()
     }
 
-    /// Packets that keep a path full that takes one per `gap`: what it holds, rounded up, and what
-    /// the receiver keeps back. Six of 6.6 with a delayed ACK fill 70 % of it.
+    /// Packets that keep a path full that takes one per `gap`: those that it holds whole, one more,
+    /// and what the receiver keeps back. Six of 6.6 with a delayed ACK fill 70 % of it.
     fn filling(&self, min_rtt: Span, gap: u64) -> u32 {
         let held = packets_in(min_rtt, gap);
         held.saturating_add(1).saturating_add(self.kept_back.min(held))

@@ -41,10 +41,6 @@ pub struct ChirpingOrHystart {
     /// Gap between packets until the window is full for the first time, and when the next may
     /// leave.
     pace: Option<(Span, Time)>,
-    /// Packets that leave at that gap per round trip.
-    paced: u64,
-    /// When the window should have been full: from then on the gap follows it, as it grows.
-    full_by: Time,
     /// The packet that fills it is leaving.
     filled: bool,
     /// The smallest of the RTTs since the last that were compared with the smallest of all, and how
@@ -81,8 +77,6 @@ impl ChirpingOrHystart {
             apart: (Time::ZERO, Span::ZERO),
             credit: 0,
             pace: None,
-            paced: 1,
-            full_by: Time::NEVER,
             filled: false,
             recent: None,
             ungrown: 0,
@@ -112,6 +106,11 @@ impl ChirpingOrHystart {
         self.gave_up || self.chirping.is_waiting()
     }
 
+    /// The gap at which this window leaves several times in such a round trip.
+    fn catching_up(&self, rtt: Span, window: &Window) -> Span {
+        rtt / (u64::from(window.cwnd.max(1)) * u64::from(self.catch_up.max(1)))
+    }
+
     /// HyStart takes over with the window it would have by now, or this one if that is more, at
     /// most twice what is in flight. What is missing of the initial window counts as delivered:
     /// chirps sent it later than HyStart would have.
@@ -122,12 +121,10 @@ impl ChirpingOrHystart {
         window.cwnd = grown.min(doubled).min(window.ssthresh);
         self.gave_up = true;
         self.credit = self.initial.saturating_sub(delivered).saturating_add(ack.acked);
-        self.paced = u64::from(window.cwnd.max(1)) * u64::from(self.catch_up.max(1));
         // Of a link that was silent while the flow began the smoothed RTT tells for long.
         let rtt = ack.rtt.map_or(ack.srtt, |rtt| rtt.min(ack.srtt));
-        let gap = rtt / self.paced;
+        let gap = self.catching_up(rtt, window);
         self.pace = Some((gap, ack.now));
-        self.full_by = ack.now + rtt * 2;
         // Every ACK so far let a packet go, and the window has room for these.
         let missing = u64::from(window.cwnd.saturating_sub(ack.in_flight));
         let spread = ack.now.since(first) + gap * missing;
@@ -182,17 +179,12 @@ impl ChirpingOrHystart {
 impl FlowStart for ChirpingOrHystart {
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> AfterAck {
         if self.gave_up {
-            if ack.now >= self.full_by {
-                // Where ACKs are merged and packets leave in bursts it may never be, and would grow
-                // without use.
-                self.paced = self.paced.max(u64::from(window.cwnd) * u64::from(self.catch_up.max(1)));
-            }
-            if let (Some((gap, at)), Some(rtt)) = (&mut self.pace, ack.rtt)
-                && rtt / self.paced < *gap
-            {
-                // All of a window may have waited for a link that was silent.
-                let less = *gap - rtt / self.paced;
-                (*gap, *at) = (*gap - less, *at - less);
+            if let (Some((gap, at)), Some(rtt)) = (self.pace, ack.rtt) {
+                // All of a window may have waited for a link that was silent. And it grows: where
+                // packets leave in bursts and ACKs are merged, what leaves at the gap of its
+                // beginning may never fill it.
+                let less = gap.checked_sub(self.catching_up(rtt, window)).unwrap_or(Span::ZERO);
+                self.pace = Some((gap - less, at - less));
             }
             if let Some(saturation) = &mut self.saturation {
                 saturation.on_ack(ack, |rtt| self.hystart.is_late(rtt));

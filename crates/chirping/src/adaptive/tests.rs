@@ -394,7 +394,7 @@ fn the_first_chirp_takes_a_fifth_of_a_round_trip_however_short_that_is() {
 /// 20 ms hold 6.6 packets of 3 ms. A receiver that keeps one of two back until the other comes has
 /// a path carry five of six.
 #[test]
-fn the_window_at_the_end_is_what_the_path_holds_rounded_up_and_what_the_receiver_keeps_back() {
+fn the_window_at_the_end_is_one_more_than_the_path_holds_whole_and_what_the_receiver_keeps_back() {
     let filling = |acked: &[u32], gap| {
         let mut schedule = adaptive();
         for &acked in acked {

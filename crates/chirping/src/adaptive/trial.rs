@@ -178,5 +178,8 @@ mod tests {
         assert_eq!(trial.on_loss(9), None);
         let answers = |window| Trial::new(&config.0, &config.1, 500_000, window, &first).on_loss(1000);
         assert_eq!([64, 65].map(answers), [Some(64), None]);
+        let mut trial = Trial::new(&config.0, &config.1, 500_000, 60, &first);
+        trial.on_mss(NewMss::new(1000, 1500));
+        assert_eq!(trial.on_loss(1000), Some(40), "as many bytes");
     }
 }

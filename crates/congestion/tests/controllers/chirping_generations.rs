@@ -135,7 +135,7 @@ fn a_first_chirp_takes_no_longer_than_a_round_trip() {
 fn on_paths_of_less_than_two_initial_windows_the_adaptive_window_still_fits() {
     for (mbps, rtt) in [(5, 20), (10, 20), (20, 5)] {
         let outcome = on(mbps, rtt, adaptive());
-        // What fits, rounded up.
+        // What fits whole and one more.
         let cwnd = f64::from(outcome.exit.cwnd);
         let bdp = cwnd / outcome.of_bdp;
         assert!((bdp..=bdp + 1.0).contains(&cwnd), "{mbps} {rtt}: {outcome:?}");
