@@ -88,9 +88,7 @@ pub(crate) struct Look {
     fast: Option<Span>,
     /// A train ended slower than that of the pair before.
     slower: bool,
-    /// What arrived over both connections, in the order of its ACKs: when, and bytes on the wire.
-    arrivals: Vec<(Time, u64)>,
-    /// ... and with when it had left.
+    /// What arrived over both connections, in the order of its ACKs.
     ways: Vec<bucket::Way>,
     smallest: Span,
     /// Bytes of the packet with the smallest RTT, with its headers.
@@ -144,7 +142,6 @@ impl Look {
             service: Span::ZERO,
             fast: None,
             slower: false,
-            arrivals: Vec::new(),
             ways: Vec::new(),
             smallest: Span::MAX,
             quickest: 0,
@@ -282,7 +279,6 @@ impl Look {
                 _ => self.rtts[connection.min(1)].push((acked.now, rtt)),
             }
         }
-        self.arrivals.push((acked.now, u64::from(bytes)));
         self.ways.push((acked.sent_at, acked.now, u64::from(bytes)));
         if connection == 0
             && let Ok(at) = self.packets.binary_search_by_key(&acked.number, |packet| packet.number)

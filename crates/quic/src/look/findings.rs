@@ -62,9 +62,10 @@ fn trains(look: &Look) -> Trains {
     };
     let only = |rates: &[(u64, &Vec<Packet>)]| rates.iter().map(|(rate, _)| *rate).collect::<Vec<u64>>();
     let mut rates = only(&rates_from(skip));
+    let arrived = look.arrivals();
     // What arrives no slower after a burst, or lets more pass than the bucket has, is something
     // else.
-    let mut burst = burst.map(|(_, burst)| burst).filter(|burst| is_borne(config, burst, &rates, &look.arrivals));
+    let mut burst = burst.map(|(_, burst)| burst).filter(|burst| is_borne(config, burst, &rates, &arrived));
     if burst.is_none() && skip > 0 {
         rates = only(&rates_from(0));
     }
@@ -73,12 +74,12 @@ fn trains(look: &Look) -> Trains {
         // Not each of the trains emptied it, or there is none.
         let all = rates_from(0);
         rates = only(&all);
-        behind = behind_bucket(config, &groups, &look.arrivals, &rates);
+        behind = behind_bucket(config, &groups, &arrived, &rates);
         // A bucket lets others pass faster.
         behind = behind.filter(|behind| rates.last().is_some_and(|peak| *peak as f64 > *behind as f64 * config.peak));
-        burst = behind
-            .map(|rate| Burst { peak: rates.last().copied().unwrap_or(rate), bytes: drained(&look.arrivals, rate) });
-        let borne = borne_out(config, &all, &look.arrivals);
+        burst =
+            behind.map(|rate| Burst { peak: rates.last().copied().unwrap_or(rate), bytes: drained(&arrived, rate) });
+        let borne = borne_out(config, &all, &arrived);
         if behind.is_none() && borne.len() >= config.agreeing && !config.reading.unsteady(&borne) {
             rates = borne;
         }

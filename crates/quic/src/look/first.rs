@@ -159,7 +159,7 @@ impl Look {
         if self.smallest == Span::MAX {
             return Time::NEVER;
         }
-        let arrived = self.arrivals.iter().map(|(at, _)| *at).max().unwrap_or(Time::ZERO);
+        let arrived = self.ways.iter().map(|(_, arrived, _)| *arrived).max().unwrap_or(Time::ZERO);
         let patience = match self.stage {
             LookStage::Pairs(_, first) if self.half(first) => self.patience().max(self.config.unheard),
             _ => self.patience(),

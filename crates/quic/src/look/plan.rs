@@ -106,15 +106,21 @@ impl Look {
         self.flying(now) + other.sent.saturating_sub(other.delivered + other.lost)
     }
 
+    /// What arrived over both connections, in the order of its ACKs: when, and bytes on the wire.
+    pub(super) fn arrivals(&self) -> Vec<(Time, u64)> {
+        self.ways.iter().map(|(_, arrived, bytes)| (*arrived, *bytes)).collect()
+    }
+
     /// Bytes of the largest bucket that was emptied, filled at this rate, that have come into it
     /// when a packet gets there that leaves now.
     fn filled(&self, now: Time, rate: u64) -> u64 {
-        let arrived = self.arrivals.iter().map(|(at, _)| *at).max().unwrap_or(now);
+        let arrivals = self.arrivals();
+        let arrived = arrivals.iter().map(|(at, _)| *at).max().unwrap_or(now);
         // From when the last to arrive left the bucket: there and back.
         let since = now.since(arrived) + self.smallest;
-        let lacks = lacking(&self.arrivals, rate);
+        let lacks = lacking(&arrivals, rate);
         let came = (since.as_nanos() as f64 * rate as f64 / 8e9) as u64;
-        drained(&self.arrivals, rate) - lacks + lacks.min(came)
+        drained(&arrivals, rate) - lacks + lacks.min(came)
     }
 
     /// Packets that the token bucket holds then, as far as it is known.
