@@ -186,9 +186,9 @@ fn jitter_on_a_short_way_costs_no_time() {
     }
 }
 
-/// What took over paced until its window was full, at the gap that it had at first. Where packets leave
-/// in bursts and their ACKs are merged it never was: the window grew, the load did not, and 20 MB
-/// took 9 times as long as with HyStart.
+/// What took over paced until its window was full, at the gap that it had at first. Where packets
+/// leave in bursts and their ACKs are merged it never was: the window grew, the load did not, and
+/// 20 MB took 9 times as long as with HyStart.
 #[test]
 fn offloads_at_both_ends_of_a_short_way_hold_nothing_back() {
     for (mbps, rtt_us, buffer, size) in [
