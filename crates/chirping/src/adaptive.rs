@@ -28,8 +28,8 @@ use super::schedule::{Before, Plan, Pull, Schedule, exit, packets_in};
 pub use config::AdaptiveChirpingConfig;
 use flowstart_control::{Ack, Afterwards, Exit, ExitReason, NewMss, Next, Window};
 pub use saturation::SaturationConfig;
-use trial::Trial;
 pub use trial::TrialConfig;
+use trial::{Trial, filling};
 use watch::Watch;
 
 /// Packets that a chirp can have.
@@ -193,11 +193,11 @@ impl Adaptive {
         self.room.is_none() && self.unclear == 0 && !self.is_running()
     }
 
-    /// Packets that keep a path full that takes one per `gap`: those that it holds whole, one more,
-    /// and what the receiver keeps back. Six of 6.6 with a delayed ACK fill 70 % of it.
-    fn filling(&self, min_rtt: Span, gap: u64) -> u32 {
+    /// Packets that a path holds which takes one per `gap`, and those that the receiver keeps back
+    /// besides. One ACK may have told of all that had waited for a silent link.
+    fn fits(&self, min_rtt: Span, gap: u64) -> (u32, u32) {
         let held = packets_in(min_rtt, gap);
-        held.saturating_add(1).saturating_add(self.kept_back.min(held))
+        (held, self.kept_back.min(held))
     }
 
     /// The end, at this gap, with this window. A running flow goes on with the window it had if
@@ -404,9 +404,10 @@ impl Schedule for Adaptive {
             && (self.load <= gap || self.agrees(self.load, gap))
             && self.has_stayed(ack)
         {
-            let packets = self.filling(ack.min_rtt, gap);
+            let (held, kept_back) = self.fits(ack.min_rtt, gap);
+            let packets = filling(held, kept_back);
             self.trial = (self.is_clear() && self.known.is_none())
-                .then(|| Trial::new(&self.config.trial, &self.config.saturation, gap, packets, ack));
+                .then(|| Trial::new(&self.config.trial, &self.config.saturation, gap, kept_back, ack));
             self.belief = None;
             return Some(self.exit(ExitReason::PipeFull, packets, gap));
         }
@@ -461,8 +462,8 @@ impl Schedule for Adaptive {
         self.trial.as_mut().map_or(Afterwards::Settled, |trial| trial.on_ack(ack, cwnd, self.mss))
     }
 
-    fn on_loss_after(&self, cwnd: u32) -> Option<u32> {
-        self.trial.as_ref().and_then(|trial| trial.on_loss(cwnd))
+    fn on_loss_after(&mut self, cwnd: u32) -> Option<u32> {
+        self.trial.as_mut().and_then(|trial| trial.on_loss(cwnd))
     }
 
     fn permission(&self, _number: u32, leaving: u32) -> u32 {

@@ -69,7 +69,7 @@ pub trait Schedule: core::fmt::Debug {
 
     /// A loss was found after the start's end, while an avoidance is in charge with a window of
     /// `cwnd`: threshold in packets to go on with, or `None` to leave that to the avoidance.
-    fn on_loss_after(&self, _cwnd: u32) -> Option<u32> {
+    fn on_loss_after(&mut self, _cwnd: u32) -> Option<u32> {
         None
     }
 

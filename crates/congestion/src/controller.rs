@@ -255,10 +255,7 @@ impl Controller {
             match self.start.on_ack_after(ack, &self.window) {
                 Afterwards::Open => {}
                 Afterwards::Settled => self.open = false,
-                Afterwards::Corrected(exit) => {
-                    self.hand_over(ack.now, exit);
-                    self.open = false;
-                }
+                Afterwards::Corrected(exit) => self.hand_over(ack.now, exit),
             }
         }
         if self.watched
@@ -272,8 +269,9 @@ impl Controller {
     /// threshold in packets to walk to, or `None` if the flow start does not obey this signal.
     pub fn on_signal(&mut self, now: Time, signal: Signal) -> Option<u32> {
         let (mut threshold, mut fall) = (None, None);
-        if core::mem::take(&mut self.open) {
+        if self.open {
             threshold = self.start.on_signal_after(signal, &self.window);
+            self.open = threshold.is_some();
         }
         if self.in_charge {
             match self.start.on_signal(now, signal, &mut self.window) {

@@ -65,7 +65,8 @@ pub enum Afterwards {
     Settled,
     /// What it handed over may yet turn out to be wrong.
     Open,
-    /// It was wrong: the avoidance goes on with this.
+    /// It was wrong: the avoidance goes on with this, and the start is asked again with the next
+    /// ACK.
     Corrected(Exit),
 }
 
@@ -122,7 +123,7 @@ pub trait FlowStart {
     }
 
     /// This start has ended by itself, an avoidance is in charge, and an ACK came. Asked until
-    /// there is no more to say, or a signal of congestion.
+    /// there is no more to say, or a signal of congestion that it leaves to the avoidance.
     fn on_ack_after(&mut self, _ack: &Ack, _window: &Window) -> Afterwards {
         Afterwards::Settled
     }

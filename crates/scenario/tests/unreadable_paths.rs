@@ -88,16 +88,20 @@ fn an_ack_for_many_packets_never_costs_more_than_a_tenth_of_the_reference() {
 }
 
 /// Gaps of 200 us made the first window of ten take a good part of a short round trip, which
-/// HyStart saves: with 10 Gbit/s and 2 ms 1 MB took 1.35 of its time.
+/// HyStart saves: with 10 Gbit/s and 2 ms 1 MB took 1.35 of its time. Sizes differ, since what is
+/// lost last waits.
 #[test]
 fn short_ways_never_cost_more_than_a_tenth_of_the_reference() {
     for mbps in [100, 500, 1000, 2500, 10_000] {
         for rtt_us in [500, 1000, 2000, 4000, 6000] {
-            for size in ["300 kB", "1 MB", "10 MB"] {
+            for size in [300, 1000, 10_000] {
                 let path = format!("capacity = \"{mbps} Mbit/s\"\nrtt = \"{rtt_us} us\"");
-                let time = |start| seconds(&run(start, size, &path, "ack_every = 2").0);
+                let time = |start| {
+                    let sizes = [0, 3, 6].map(|more| format!("{} kB", size + more));
+                    sizes.map(|size| seconds(&run(start, &size, &path, "ack_every = 2").0)).iter().sum::<f64>()
+                };
                 let ratio = time("adaptive_chirping") / time("hystart");
-                assert!(ratio <= 1.10, "{mbps} Mbit/s, {rtt_us} us, {size}: {ratio}");
+                assert!(ratio <= 1.10, "{mbps} Mbit/s, {rtt_us} us, {size} kB: {ratio}");
             }
         }
     }
@@ -450,5 +454,20 @@ fn acks_that_queue_on_a_way_back_are_no_capacity() {
         );
         let ratio = ratios("1 MB", &back, "", 1..=1)[0];
         assert!(ratio <= 1.10, "{mbps} Mbit/s, {rtt} ms: {ratio}");
+    }
+}
+
+/// Six to eight packets fit, and receivers acknowledge the first packets of a connection one by
+/// one: a window without what they keep back later waits for their timer of 40 ms, 8 times as long
+/// as with HyStart. Two of those timers tell of it.
+#[test]
+fn what_receivers_keep_back_only_later_is_waited_for_twice_at_most() {
+    for (mbps, rtt, size) in [(40, 2, 150), (20, 4, 150), (10, 8, 150), (40, 2, 300), (20, 4, 300)] {
+        for every in [4, 8, 16] {
+            let path = format!("{}\nbuffer = \"100 packets\"", path(mbps, rtt));
+            let time = |start| seconds(&run(start, &format!("{size} kB"), &path, &format!("ack_every = {every}")).0);
+            let (time, usual) = (time("adaptive_chirping"), time("hystart"));
+            assert!(time <= 1.05 * usual + 0.08, "{mbps} Mbit/s, {rtt} ms, {size} kB, {every}: {time} s for {usual}");
+        }
     }
 }

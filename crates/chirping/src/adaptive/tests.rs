@@ -400,7 +400,8 @@ fn the_window_at_the_end_is_one_more_than_the_path_holds_whole_and_what_the_rece
         for &acked in acked {
             schedule.verdict(&Ack { min_rtt: MIN_RTT, in_flight: 10, ..ack(acked) }, false);
         }
-        schedule.filling(MIN_RTT, gap)
+        let (held, kept_back) = schedule.fits(MIN_RTT, gap);
+        filling(held, kept_back)
     };
     assert_eq!(filling(&[1, 1, 1], 3_000_000), 7);
     assert_eq!(filling(&[1, 2, 1], 3_000_000), 8);

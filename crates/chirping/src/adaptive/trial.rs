@@ -4,7 +4,7 @@
 //! tokens. When those are spent packets come more slowly than that and queue. On a path that is
 //! what chirps took it for, no queue grows while the avoidance takes over.
 
-use flowstart_control::{Ack, Afterwards, ExitReason, InvalidConfig, NewMss};
+use flowstart_control::{Ack, Afterwards, ExitReason, InvalidConfig, NewMss, Repair};
 use flowstart_units::{Span, Time};
 
 use super::super::schedule::{exit, packets_in};
@@ -33,11 +33,15 @@ pub struct TrialConfig {
     /// many packets, any number; default 64. Larger ones are cut again, as after any loss: behind a
     /// policer chirps find the line, and half of what they find is lost.
     pub answered: u32,
+    /// For so many packets that are delivered after the start ACKs tell what the receiver keeps
+    /// back, any number; default 64. Receivers acknowledge the first packets of a connection one by
+    /// one, and a window without what they keep back later waits for their timer.
+    pub kept_back: u32,
 }
 
 impl Default for TrialConfig {
     fn default() -> Self {
-        Self { rounds: 2.0, slower: 1.25, window: 1.43, answered: 64 }
+        Self { rounds: 2.0, slower: 1.25, window: 1.43, answered: 64, kept_back: 64 }
     }
 }
 
@@ -48,6 +52,12 @@ impl TrialConfig {
         check(self.slower >= 1.0 && self.slower.is_finite(), "slower", "at least 1")?;
         check(self.window >= 1.0 && self.window.is_finite(), "window", "at least 1")
     }
+}
+
+/// Packets that keep a path full that holds `held` whole ones: those, one more, and what the
+/// receiver keeps back. Six of 6.6 with a delayed ACK fill 70 % of it.
+pub(super) fn filling(held: u32, kept_back: u32) -> u32 {
+    held.saturating_add(1).saturating_add(kept_back)
 }
 
 /// ACKs that come while RTTs rise: when the first of them came, packets delivered by then, its RTT.
@@ -65,7 +75,13 @@ pub(super) struct Trial {
     path: SaturationConfig,
     /// Time per packet in ns that the chirps have found.
     gap: u64,
-    /// The window in packets that fills the path by that.
+    /// Packets that the path holds by that.
+    held: u32,
+    /// Packets that the receiver keeps back at most, as far as ACKs have told it.
+    kept_back: u32,
+    /// Packets that will be delivered when ACKs tell no more of that.
+    told: u64,
+    /// The window in packets that fills the path.
     window: u32,
     until: Time,
     rising: Option<Rising>,
@@ -77,18 +93,37 @@ pub(super) struct Trial {
 
 impl Trial {
     /// The start is over with this ACK; the path takes a packet per `gap` ns by what chirps said,
-    /// and `window` packets fill it.
-    pub(super) fn new(config: &TrialConfig, path: &SaturationConfig, gap: u64, window: u32, ack: &Ack) -> Self {
+    /// and the receiver was seen to keep so many packets back.
+    pub(super) fn new(config: &TrialConfig, path: &SaturationConfig, gap: u64, kept_back: u32, ack: &Ack) -> Self {
         let until = ack.now + Span::from_nanos((ack.srtt.as_nanos() as f64 * config.rounds) as u64);
+        let held = packets_in(ack.min_rtt, gap);
+        let told = ack.delivered.saturating_add(u64::from(config.kept_back));
+        let window = filling(held, kept_back);
         let (config, path) = (config.clone(), path.clone());
-        Self { config, path, gap, window, until, rising: None, end: ack.next, una: ack.una }
+        Self { config, path, gap, held, kept_back, told, window, until, rising: None, end: ack.next, una: ack.una }
+    }
+
+    /// The window that the path needs where this ACK tells that the receiver keeps more back than
+    /// was known, if it has more than `cwnd` packets.
+    fn kept_back(&mut self, ack: &Ack, cwnd: u32) -> Option<u32> {
+        let kept_back = ack.acked.saturating_sub(1);
+        if kept_back <= self.kept_back || ack.delivered > self.told || ack.repair != Repair::Nothing {
+            return None;
+        }
+        self.kept_back = kept_back;
+        self.window = filling(self.held, kept_back);
+        (self.window > cwnd).then_some(self.window)
     }
 
     /// Takes in an ACK after the start; the window is of `cwnd` packets of `mss` bytes.
     pub(super) fn on_ack(&mut self, ack: &Ack, cwnd: u32, mss: u32) -> Afterwards {
         self.una = ack.una;
+        if let Some(window) = self.kept_back(ack, cwnd) {
+            return Afterwards::Corrected(exit(ExitReason::PipeFull, window, self.gap, mss));
+        }
         if ack.now >= self.until {
-            return Afterwards::Settled;
+            self.end = 0;
+            return if ack.delivered < self.told { Afterwards::Open } else { Afterwards::Settled };
         }
         let Some(rtt) = ack.rtt else { return Afterwards::Open };
         let now = Rising { since: ack.now, delivered: ack.delivered, rtt };
@@ -105,6 +140,7 @@ impl Trial {
         let window = (f64::from(packets_in(ack.min_rtt, came)) * self.config.window) as u32;
         let queues = (rtt - before).as_nanos() as f64 >= lasted as f64 * (1.0 - 1.0 / self.path.behind);
         if queues && came as f64 >= self.gap as f64 * self.config.slower && window < cwnd {
+            (self.until, self.told, self.end) = (ack.now, 0, 0);
             return Afterwards::Corrected(exit(ExitReason::RatePlateau, window, came, mss));
         }
         if !queues {
@@ -114,14 +150,17 @@ impl Trial {
     }
 
     /// A packet was lost while the window is of `cwnd` packets. The threshold, if the start has
-    /// sent it: what the start sent too much of it has answered already, with its window. `None` if
-    /// the avoidance is to answer.
-    pub(super) fn on_loss(&self, cwnd: u32) -> Option<u32> {
-        (self.una < self.end && self.window <= self.config.answered).then_some(self.window.min(cwnd))
+    /// sent it and nothing was lost before: what the start sent too much of it has answered
+    /// already, with its window. `None` if the avoidance is to answer.
+    pub(super) fn on_loss(&mut self, cwnd: u32) -> Option<u32> {
+        let answered = self.una < self.end && self.window <= self.config.answered;
+        self.end = 0;
+        answered.then_some(self.window.min(cwnd))
     }
 
     pub(super) fn on_mss(&mut self, mss: NewMss) {
         self.window = mss.packets(self.window);
+        self.held = mss.packets(self.held);
         self.gap = mss.gap(self.gap);
     }
 }
@@ -139,7 +178,7 @@ mod tests {
     /// where ACKs come every `came` us, each RTT longer than the one before by `later` us.
     fn after(cwnd: u32, came: u64, later: u64) -> Option<(u64, u32)> {
         let first = Ack { srtt: us(40_000), min_rtt: us(40_000), ..ack(1) };
-        let mut trial = Trial::new(&TrialConfig::default(), &SaturationConfig::default(), 25_000, 1600, &first);
+        let mut trial = Trial::new(&TrialConfig::default(), &SaturationConfig::default(), 25_000, 0, &first);
         (0..2000).find_map(|n| {
             let (now, rtt) = (first.now + us(came) * n, Some(us(40_000) + us(later) * n));
             match trial.on_ack(&Ack { now, rtt, delivered: n, ..first }, cwnd, 1448) {
@@ -165,21 +204,56 @@ mod tests {
         assert_eq!(after(1600, 30, 10), None, "not slower by a quarter, and not over");
     }
 
-    /// The start has sent bytes up to 3000.
+    /// A window that chirps found where the path holds `held` packets; the start has sent bytes up
+    /// to 3000, of which 1000 are acknowledged, and a thousand packets were delivered.
+    fn on_trial(held: u64) -> (Trial, Ack) {
+        let ack = Ack { srtt: us(40_000), min_rtt: us(40_000), una: 1000, next: 3000, delivered: 1000, ..ack(1) };
+        let gap = 40_000_000 / held;
+        (Trial::new(&TrialConfig::default(), &SaturationConfig::default(), gap, 0, &ack), ack)
+    }
+
     #[test]
     fn what_the_start_lost_has_been_answered_with_its_window_what_the_avoidance_loses_has_not() {
-        let first = Ack { srtt: us(40_000), min_rtt: us(40_000), una: 1000, next: 3000, ..ack(1) };
-        let config = (TrialConfig::default(), SaturationConfig::default());
-        let mut trial = Trial::new(&config.0, &config.1, 5_000_000, 9, &first);
-        assert_eq!([12, 9, 7].map(|cwnd| trial.on_loss(cwnd)), [Some(9), Some(9), Some(7)]);
-        trial.on_ack(&Ack { una: 2999, ..first }, 9, 1000);
-        assert_eq!(trial.on_loss(9), Some(9));
-        trial.on_ack(&Ack { una: 3000, ..first }, 9, 1000);
+        let (mut trial, ack) = on_trial(8);
+        assert_eq!([12, 9, 7].map(|cwnd| on_trial(8).0.on_loss(cwnd)), [Some(9), Some(9), Some(7)]);
+        trial.on_ack(&Ack { una: 2999, ..ack }, 9, 1000);
+        assert_eq!([trial.on_loss(9), trial.on_loss(9)], [Some(9), None], "once");
+        let (mut trial, _) = on_trial(8);
+        trial.on_ack(&Ack { una: 3000, ..ack }, 9, 1000);
         assert_eq!(trial.on_loss(9), None);
-        let answers = |window| Trial::new(&config.0, &config.1, 500_000, window, &first).on_loss(1000);
-        assert_eq!([64, 65].map(answers), [Some(64), None]);
-        let mut trial = Trial::new(&config.0, &config.1, 500_000, 60, &first);
+        let (mut trial, _) = on_trial(8);
+        trial.on_ack(&Ack { now: ack.now + us(80_000), ..ack }, 9, 1000);
+        assert_eq!(trial.on_loss(9), None, "two round trips later");
+        assert_eq!([63, 64].map(|held| on_trial(held).0.on_loss(1000)), [Some(64), None]);
+        let (mut trial, _) = on_trial(59);
         trial.on_mss(NewMss::new(1000, 1500));
         assert_eq!(trial.on_loss(1000), Some(40), "as many bytes");
+    }
+
+    /// The window after an ACK for so many packets, if it corrects one of `cwnd`.
+    fn after_ack_of(trial: &mut Trial, ack: &Ack, acked: u32, cwnd: u32) -> Option<u32> {
+        match trial.on_ack(&Ack { acked, ..*ack }, cwnd, 1448) {
+            Afterwards::Corrected(exit) => Some(exit.cwnd),
+            Afterwards::Open | Afterwards::Settled => None,
+        }
+    }
+
+    /// Six packets fit. A timer tells of seven that were kept back, later an ACK of sixteen.
+    #[test]
+    fn what_a_receiver_keeps_back_only_later_is_given_to_the_window_then() {
+        let (mut trial, ack) = on_trial(6);
+        assert_eq!(after_ack_of(&mut trial, &ack, 1, 7), None);
+        assert_eq!(after_ack_of(&mut trial, &ack, 7, 7), Some(13));
+        assert_eq!(after_ack_of(&mut trial, &ack, 7, 7), None, "known");
+        let repaired = Ack { repair: Repair::Losses, ..ack };
+        assert_eq!(after_ack_of(&mut trial, &repaired, 16, 13), None, "a hole was filled");
+        assert_eq!(after_ack_of(&mut trial, &ack, 16, 30), None, "the window has room");
+        assert_eq!(trial.on_loss(40), Some(22), "and that is what fits");
+        let (mut trial, ack) = on_trial(6);
+        let later = Ack { now: ack.now + us(100_000), delivered: 1064, ..ack };
+        assert_eq!(after_ack_of(&mut trial, &later, 16, 7), Some(22), "later than two round trips");
+        let (mut trial, _) = on_trial(6);
+        let much_later = Ack { delivered: 1065, ..later };
+        assert_eq!(trial.on_ack(&Ack { acked: 16, ..much_later }, 7, 1448), Afterwards::Settled);
     }
 }

@@ -490,9 +490,12 @@ fn what_a_start_sends_at_times_of_its_own_is_not_paced_afterwards() {
     assert_ne!(controller.departure_rate(), Some(Rate::from_mbps(7)), "the start is over");
 }
 
-/// A start that ends with the first ACK and finds out later that its window was too large.
-#[derive(Clone)]
-struct Hasty;
+/// A start that ends with the first ACK and finds out later that its window was too large, once.
+#[derive(Clone, Default)]
+struct Hasty {
+    corrected: bool,
+    answered: bool,
+}
 
 impl FlowStart for Hasty {
     fn on_ack(&mut self, _ack: &Ack, _window: &mut Window) -> AfterAck {
@@ -503,11 +506,15 @@ impl FlowStart for Hasty {
         if ack.now < ms(30) {
             return Afterwards::Open;
         }
+        if core::mem::replace(&mut self.corrected, true) {
+            return Afterwards::Settled;
+        }
         Afterwards::Corrected(Exit { reason: ExitReason::RatePlateau, cwnd: 100, ssthresh: 100, rate: None })
     }
 
     fn on_signal_after(&mut self, signal: Signal, window: &Window) -> Option<u32> {
-        (signal == Signal::Loss).then_some(window.cwnd - 1)
+        let answers = signal == Signal::Loss && !core::mem::replace(&mut self.answered, true);
+        answers.then_some(window.cwnd - 1)
     }
 
     fn grow(&mut self, _ack: &Ack, _window: &mut Window) -> u32 {
@@ -522,10 +529,12 @@ fn a_start_that_has_more_to_say_answers_the_first_signal_after_it() {
         [(Signal::Loss, false, 399), (Signal::Marks, false, 200), (Signal::Loss, true, 200)]
     {
         let config = config(StartConfig::SlowStart);
-        let mut controller = Controller::join(Start::External(Box::new(Hasty)), Avoidance::new(&config), &config);
+        let mut controller =
+            Controller::join(Start::External(Box::new(Hasty::default())), Avoidance::new(&config), &config);
         controller.on_ack(&Ack { now: ms(1), ..ack(1) });
         if settled {
             controller.on_ack(&Ack { now: ms(30), ..ack(1) });
+            controller.on_ack(&Ack { now: ms(31), ..ack(1) });
             controller.window.cwnd = 400;
         }
         assert_eq!(controller.on_signal(ms(31), signal), Some(threshold), "{signal:?} {settled}");
@@ -535,21 +544,22 @@ fn a_start_that_has_more_to_say_answers_the_first_signal_after_it() {
 }
 
 #[test]
-fn a_start_corrects_its_window_once_unless_a_signal_came_and_its_end_is_the_first() {
-    for signal in [false, true] {
+fn a_start_corrects_its_window_unless_it_left_a_signal_to_the_avoidance_and_its_end_is_the_first() {
+    for (signal, cwnd) in [(None, 100), (Some(Signal::Loss), 100), (Some(Signal::Marks), 400)] {
         let config = config(StartConfig::SlowStart);
-        let mut controller = Controller::join(Start::External(Box::new(Hasty)), Avoidance::new(&config), &config);
+        let mut controller =
+            Controller::join(Start::External(Box::new(Hasty::default())), Avoidance::new(&config), &config);
         controller.on_ack(&Ack { now: ms(1), ..ack(1) });
         controller.on_ack(&Ack { now: ms(20), ..ack(1) });
         assert_eq!((controller.cwnd(), controller.ssthresh()), (400, 400));
-        if signal {
-            controller.on_signal(ms(25), Signal::Loss);
+        if let Some(signal) = signal {
+            controller.on_signal(ms(25), signal);
         }
         controller.on_ack(&Ack { now: ms(30), ..ack(1) });
-        assert_eq!(controller.cwnd(), if signal { 400 } else { 100 });
+        assert_eq!(controller.cwnd(), cwnd, "{signal:?}");
         assert_eq!(controller.start_exit().map(|exit| (exit.now, exit.cwnd)), Some((ms(1), 400)));
         controller.window.cwnd = 250;
         controller.on_ack(&Ack { now: ms(40), ..ack(1) });
-        assert_eq!(controller.cwnd(), 250, "only once");
+        assert_eq!(controller.cwnd(), 250, "settled");
     }
 }
