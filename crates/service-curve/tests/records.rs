@@ -200,6 +200,40 @@ fn files_that_cannot_be_are_refused_with_the_row() {
     assert_eq!(read("sent_s,received_s,rate_bps\n5,6,1\n1,2,2\n", rate), Ok(2));
 }
 
+/// Two probes whose rows stand in the order of time: each row would be a train of its own, and
+/// sixteen thousand took gigabytes.
+#[test]
+fn rates_that_take_turns_in_a_file_are_refused() {
+    let row = |number: u64, turns: u64| Record {
+        rate: Some(Rate::from_mbps(1 + number / turns % 2)),
+        sent: Time::from_nanos(number * 1_000_000),
+        received: Time::from_nanos(number * 1_000_000 + 5_000_000),
+        passed: None,
+    };
+    let read = |count: u64, turns: u64| {
+        estimate_records((0..count).map(|number| Ok(row(number, turns))), None, &config())
+            .map(|found| found.probes.len())
+    };
+    assert_eq!(read(2_000, 2), Ok(1_000));
+    let refused = read(u64::MAX, 2).unwrap_err();
+    assert_eq!(refused, RecordError::TooManyTrains(2_001));
+    assert!(refused.to_string().ends_with("all rows of a rate must stand together"), "{refused}");
+}
+
+/// Whose delays grow by nothing but that: the rate would be too high.
+#[test]
+fn a_train_whose_messages_were_all_sent_at_one_time_is_refused() {
+    let rate = Rate::from_mbps(1);
+    let row = |number: u64| Record {
+        rate: Some(rate),
+        sent: Time::ZERO,
+        received: Time::from_nanos(number * 12_000_000),
+        passed: None,
+    };
+    let refused = estimate_records((0..100_000).map(|number| Ok(row(number))), None, &config()).unwrap_err();
+    assert_eq!(refused, RecordError::AtOnce(rate));
+}
+
 #[test]
 fn records_are_written_as_they_are_read_with_the_ends_of_the_network_or_without() {
     let at = |ms: u64| Time::ZERO + Span::from_millis(ms);

@@ -9,6 +9,8 @@ use crate::{Estimate, ProbeConfig, ProbeVerdict, RateProbe, Undecided, probe_rat
 
 /// Rows that say how far apart messages are.
 const LOOKED_AT: usize = 1000;
+/// More trains are not read: of a file whose rates take turns every row would be one.
+pub(super) const MOST_TRAINS: usize = 1000;
 /// The share of the messages that must be there where a rate is accepted: what of the others was
 /// lost tells no delay.
 const THERE: f64 = 0.95;
@@ -128,8 +130,9 @@ impl There {
 /// many are missing is not accepted ([`Undecided::Missing`]).
 ///
 /// # Errors
-/// The first error of the records, or [`RecordError`] if rates or configuration are refused, or
-/// messages of every train are missing.
+/// The first error of the records, or [`RecordError`] if rates or configuration are refused, there
+/// are too many trains, the first thousand messages of one were sent at once, or messages of every
+/// train are missing.
 pub fn estimate_records(
     records: impl IntoIterator<Item = Result<Record, RecordError>>,
     rate: Option<Rate>,
@@ -139,6 +142,9 @@ pub fn estimate_records(
     let mut order = InOrder::default();
     let mut probes = Vec::new();
     while let Some(first) = records.peek() {
+        if probes.len() == MOST_TRAINS {
+            return Err(RecordError::TooManyTrains(order.row + 1));
+        }
         let of_train = match first {
             Ok(record) => record.rate,
             Err(error) => return Err(error.clone()),
@@ -150,6 +156,10 @@ pub fn estimate_records(
             && let Some(record) = records.next_if(same)
         {
             ahead.push_back(record?);
+        }
+        let at_once = |first: &Record| ahead.iter().all(|record| record.sent == first.sent);
+        if ahead.len() == LOOKED_AT && ahead.front().is_some_and(at_once) {
+            return Err(RecordError::AtOnce(rate));
         }
         let apart = Apart::of(&ahead);
         let packet = apart.as_ref().map_or(config.packet, |apart| apart.size(rate));

@@ -71,6 +71,10 @@ pub enum RecordError {
     NoRate,
     /// Of this rate's messages only so many per cent are there, and the rate would be accepted.
     Missing(Rate, u64),
+    /// The first thousand messages of this rate's train were sent at one time.
+    AtOnce(Rate),
+    /// One train more than are read begins here (row).
+    TooManyTrains(u64),
     /// The configuration, or the rate in the file, is refused.
     Refused(crate::Error),
 }
@@ -108,6 +112,17 @@ impl fmt::Display for RecordError {
                 "has {percent} % of the messages that a train of {rate} has between its first and its last row; delays of \
                  those say nothing of the others: leave this rate out, or write all messages (as read when a reliable \
                  stream had them)"
+            ),
+            Self::AtOnce(rate) => write!(
+                f,
+                "has a train of {rate} whose first thousand messages were all sent at the same time; at a constant rate \
+                 each has its own, that of its write"
+            ),
+            Self::TooManyTrains(row) => write!(
+                f,
+                "row {row}: begins one train more than the {} that are read; a train is rows of one rate that follow one \
+                 another, so all rows of a rate must stand together",
+                estimate::MOST_TRAINS
             ),
             Self::Refused(error) => error.fmt(f),
         }
