@@ -48,8 +48,9 @@ struct Messages {
     config: TrainConfig,
     gap: Span,
     read: u64,
-    /// From message `read` on.
+    /// From message `read` on; none if nobody asks where messages spend their time.
     stamps: VecDeque<Stamp>,
+    stamped: bool,
     /// Data packets of all flows.
     packets: u64,
     seen: Rc<RefCell<Seen>>,
@@ -76,7 +77,7 @@ impl Observer for Messages {
     fn sent(&mut self, now: Time, packet: &Packet) {
         if matches!(packet.body, Body::Segment(_)) {
             self.packets += 1;
-            if packet.flow == self.config.flow {
+            if self.stamped && packet.flow == self.config.flow {
                 self.stamp(packet, |stamp| stamp.sent = stamp.sent.or(Some(now)));
             }
         }
@@ -84,7 +85,7 @@ impl Observer for Messages {
 
     #[inline]
     fn received(&mut self, now: Time, packet: &Packet) {
-        if packet.flow == self.config.flow {
+        if self.stamped && packet.flow == self.config.flow {
             self.stamp(packet, |stamp| stamp.received = stamp.received.or(Some(now)));
         }
     }
@@ -98,7 +99,7 @@ impl Observer for Messages {
 
     #[inline]
     fn sender(&mut self, now: Time, flow: FlowId, sender: &Sender) {
-        if flow == self.config.flow {
+        if self.stamped && flow == self.config.flow {
             self.look(now, sender);
         }
     }
@@ -150,9 +151,11 @@ impl<'a> Train<'a> {
         passage: Option<Passage>,
         unwanted: &'a dyn Fn() -> bool,
     ) -> Result<Self, String> {
+        let stamped = passage.is_some();
         let seen = Rc::new(RefCell::new(Seen { delays: VecDeque::new(), passage }));
         let gap = config.rate.transmission_time(Bytes::new(config.message)).max(Span::from_nanos(1));
-        let messages = Messages { config, gap, read: 0, stamps: VecDeque::new(), packets: 0, seen: Rc::clone(&seen) };
+        let seen_too = Rc::clone(&seen);
+        let messages = Messages { config, gap, read: 0, stamps: VecDeque::new(), stamped, packets: 0, seen: seen_too };
         let simulation = Simulation::new(simulation, messages).map_err(|error| error.to_string())?;
         Ok(Self { simulation, seen, until: config.start, over: false, unwanted })
     }

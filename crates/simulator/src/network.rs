@@ -273,6 +273,10 @@ impl Network {
             observer.dropped(now, id, &packet, Some(reason));
         });
         match next {
+            // Asked here: a call from one of them to the other costs a dozen instructions.
+            Dequeue::Packet(packet, arrived) if link.extras.is_some() => {
+                self.forward_specially(now, id, &packet, arrived, ledger, observer);
+            }
             Dequeue::Packet(packet, arrived) => self.forward(now, id, &packet, arrived, ledger, observer),
             Dequeue::Empty => self.schedule_slot(Slot::Link(id), Time::NEVER),
             Dequeue::NotBefore(time) => self.schedule_slot(Slot::Link(id), time.max(now + Span::from_nanos(1))),
@@ -285,7 +289,7 @@ impl Network {
         self.transmit(now, id, ledger, observer);
     }
 
-    /// Transmits a packet that waited at a link since `arrived`.
+    /// Transmits a packet that waited at a plain link since `arrived`.
     // Not inlined, and by reference: otherwise the compiler takes the packet apart, and putting it
     // together again stalls (see `TagWord`).
     #[inline(never)]
@@ -299,9 +303,6 @@ impl Network {
         observer: &mut impl Observer,
     ) {
         let link = &mut self.links[id];
-        if link.extras.is_some() {
-            return self.forward_specially(now, id, packet, arrived, ledger, observer);
-        }
         let bytes = packet.bytes() + link.overhead;
         let done = link.transmitter.transmit(now, bytes);
         let (wake, hop) = Self::account(link, &self.route_of, packet, [now, arrived, done]);

@@ -151,7 +151,7 @@ impl Tournament {
     }
 
     /// The time of a slot.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn time(&self, slot: usize) -> Time {
         if self.leaves == FEW {
             unpack::<FEW_BITS>(self.few[slot % FEW])

@@ -196,7 +196,10 @@ impl<P: Frame> Queue<P> {
     #[must_use]
     #[inline]
     pub fn bytes(&self) -> u64 {
-        self.discipline.bytes()
+        match &self.discipline {
+            Installed::DropTail(queue) => queue.bytes(),
+            other => other.bytes(),
+        }
     }
 
     /// What the queue has done so far.
