@@ -277,7 +277,7 @@ impl Network {
             Dequeue::Packet(packet, arrived) if link.extras.is_some() => {
                 self.forward_specially(now, id, &packet, arrived, ledger, observer);
             }
-            Dequeue::Packet(packet, arrived) => self.forward(now, id, &packet, arrived, ledger, observer),
+            Dequeue::Packet(packet, arrived) => self.forward(now, id, &packet, arrived, observer),
             Dequeue::Empty => self.schedule_slot(Slot::Link(id), Time::NEVER),
             Dequeue::NotBefore(time) => self.schedule_slot(Slot::Link(id), time.max(now + Span::from_nanos(1))),
         }
@@ -293,15 +293,7 @@ impl Network {
     // Not inlined, and by reference: otherwise the compiler takes the packet apart, and putting it
     // together again stalls (see `TagWord`).
     #[inline(never)]
-    fn forward(
-        &mut self,
-        now: Time,
-        id: LinkId,
-        packet: &Packet,
-        arrived: Time,
-        ledger: &mut Ledger,
-        observer: &mut impl Observer,
-    ) {
+    fn forward(&mut self, now: Time, id: LinkId, packet: &Packet, arrived: Time, observer: &mut impl Observer) {
         let link = &mut self.links[id];
         let bytes = packet.bytes() + link.overhead;
         let done = link.transmitter.transmit(now, bytes);
