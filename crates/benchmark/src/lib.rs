@@ -52,7 +52,7 @@ use flowstart_units::{Bytes, Rate, Span};
 use flowstart_race::{Race, RaceError};
 
 pub use document::{BENCHMARK_SCHEMA_VERSION, verdict_name};
-pub use measured::{MeasuredError, ParquetReader, Records, measured, rates_measured};
+pub use measured::{MeasuredError, ParquetReader, Records, measured, rates_measured, tells_rates};
 pub use parts::Parts;
 pub use probed::{Kept, ProbedRate};
 

@@ -63,6 +63,15 @@ fn open(path: &Path, parquet: Option<ParquetReader>) -> Result<Records, Measured
     records.map_err(MeasuredError::Records)
 }
 
+/// True if a file of send and receive times tells the rates of its trains itself.
+///
+/// # Errors
+/// [`MeasuredError`].
+pub fn tells_rates(path: &Path, parquet: Option<ParquetReader>) -> Result<bool, MeasuredError> {
+    let first = open(path, parquet)?.next().transpose().map_err(MeasuredError::Records)?;
+    Ok(first.is_some_and(|record| record.rate.is_some()))
+}
+
 /// How many rates a file of send and receive times has, over which one probability is divided.
 ///
 /// # Errors

@@ -98,6 +98,13 @@ fn a_file_of_measurements_needs_no_simulation() {
     let arguments = ["benchmark", "--measured", "lab.csv", "--samples", "100", "--warm-up", "1s", "--no-report"];
     let text = text(&run(folder.path(), &arguments).success());
     assert!(text.contains("lab") && text.contains("31.0"), "{text}");
+    let rated = [&arguments[..], &["--measured-rate", "1Mbit/s"]].concat();
+    let refused = run(folder.path(), &rated).code(2);
+    let message = String::from_utf8(refused.get_output().stderr.clone()).expect("UTF-8");
+    assert!(message.contains("--measured-rate would have no influence"), "{message}");
+    std::fs::write(folder.path().join("plain.csv"), format!("sent_ms,received_ms\n{}", rows.replace("1000000,", "")))
+        .expect("written");
+    run(folder.path(), &[&rated[..], &["--measured", "plain.csv"]].concat()).success();
     std::fs::write(folder.path().join("bad.csv"), "sent_ms\n1\n").expect("written");
     let refused = run(folder.path(), &["benchmark", "--measured", "bad.csv", "--no-report"]).code(2);
     let message = String::from_utf8(refused.get_output().stderr.clone()).expect("UTF-8");

@@ -13,7 +13,7 @@ mod to;
 
 use std::path::{Path, PathBuf};
 
-use flowstart_benchmark::{Benchmark, BenchmarkResult, MeasuredError, measured, rates_measured};
+use flowstart_benchmark::{Benchmark, BenchmarkResult, MeasuredError, measured, rates_measured, tells_rates};
 use flowstart_pages::benchmark::Shown;
 use flowstart_race::{Contestant, Race, RunOptions, labels};
 use flowstart_service_curve::{ProbeConfig, ProbeVerdict, RecordError, Undecided, Video};
@@ -97,6 +97,7 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
     }
     // Files first: they may be refused.
     let mut from_outside = Vec::new();
+    let mut untold = false;
     for file in &args.measured {
         let refuse = |error| match error {
             MeasuredError::Io(error) => Failure::file("read", file, &error),
@@ -107,6 +108,7 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
             other => Failure::Usage(format!("{} {other}", file.display())),
         };
         let mut one = measured(&benchmark, file, args.measured_rate, PARQUET_READER).map_err(refuse)?;
+        untold |= !tells_rates(file, PARQUET_READER).map_err(refuse)?;
         one.label = label(args, file);
         for probe in &one.estimate.probes {
             if let ProbeVerdict::Undecided(Undecided::Missing { percent }) = probe.verdict {
@@ -115,6 +117,11 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
             }
         }
         from_outside.push(one);
+    }
+    if args.measured_rate.is_some() && !untold {
+        return Err(Failure::usage(
+            "--measured-rate would have no influence: every file of --measured has the column rate_bps; leave it out",
+        ));
     }
     let began = std::time::Instant::now();
     if args.resume && folder.is_none() {
