@@ -480,3 +480,21 @@ fn acks_for_three_or_four_packets_over_short_slots_are_no_queue_of_ones_own() {
         assert_eq!(count(&found, "isolated"), 0, "{mbps} {every} {found:?}");
     }
 }
+
+/// What a longer path adds to the RTT looked like a queue of one's own: at 40 Mbit/s with 3 ms more
+/// than 6 ms a flow stood at 7 Mbit/s for six seconds, and it was 24 Mbit/s in the mean.
+#[test]
+fn a_path_that_becomes_longer_costs_a_queue_of_ones_own_little() {
+    for (mbps, extra, queue) in [(40, 2, "fq_codel"), (40, 3, "fq_codel"), (40, 3, "fair_queuing"), (20, 5, "fq_codel")]
+    {
+        let text = format!(
+            "duration = \"12 s\"\n[[link]]\nname = \"far\"\ndelay = \"3 ms\"\ncapacity = \"{mbps} Mbit/s\"\n\
+             queue = \"{queue}\"\nmedium = {{ detours = [{{ at = \"3 s\", extra = \"{extra} ms\" }}] }}\n\
+             [[flow]]\nname = \"probe\"\nalgorithm = \"{PROBE}\"\nforward = [\"far\"]\nrtt = \"6 ms\"\n"
+        );
+        let scenario = Scenario::parse("longer", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let found = probed(&run_scenario(&scenario, None, &Cancel::default(), |_| {}).unwrap());
+        assert_eq!(count(&found, "isolated"), 1, "{found:?}");
+        assert!(found[0].mbps >= 0.88 * f64::from(mbps), "{mbps} Mbit/s, {extra} ms, {queue}: {found:?}");
+    }
+}

@@ -121,6 +121,15 @@ pub struct DelayTargetConfig {
     /// Trials in a row that were delivered, and did not help, after which another avoidance had
     /// better go on; default 2, 0 for never.
     pub give_up_trials: u32,
+    /// A delay above the target that stays for so many round trips without losses, while less and
+    /// less is delivered, is that of a path that became longer; default 4, 0 for never.
+    pub longer_rounds: u32,
+    /// ... if no more than this share of what was delivered at first is delivered in the last of
+    /// them, above 0 and below 1; default 0.7. With a queue the capacity would be.
+    pub longer_share: f64,
+    /// It stays if the smallest RTTs of these round trips differ by no more than this share of it,
+    /// 0 ..= 1; default 0.25.
+    pub longer_spread: f64,
 }
 
 impl Default for DelayTargetConfig {
@@ -161,6 +170,9 @@ impl Default for DelayTargetConfig {
             trial_share: 0.35,
             trial_factor: 2.0,
             give_up_trials: 2,
+            longer_rounds: 4,
+            longer_share: 0.7,
+            longer_spread: 0.25,
         }
     }
 }
@@ -209,6 +221,8 @@ impl AvoidanceConstants for DelayTargetConfig {
         check(turn, "turn_packets", "at least 0")?;
         check(self.trial_share > 0.0 && self.trial_share <= 1.0, "trial_share", "above 0 and at most 1")?;
         check(self.trial_factor > 1.0 && self.trial_factor <= 4.0, "trial_factor", "above 1 and at most 4")?;
+        check(self.longer_share > 0.0 && self.longer_share < 1.0, "longer_share", "above 0 and below 1")?;
+        check(share.contains(&self.longer_spread), "longer_spread", "between 0 and 1")?;
         check(self.timeout_factor > 0.0 && self.timeout_factor <= 1.0, "timeout_factor", "above 0 and at most 1")
     }
 }

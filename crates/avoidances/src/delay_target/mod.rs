@@ -20,6 +20,9 @@
 //! - The smallest RTT is forgotten after 10 s; every half of that time the queue is emptied for a
 //!   round trip, to see it again. A flow that already sends as little as it may takes the RTT it
 //!   has as the smallest: the queue cannot be its own.
+//! - A path may become longer. A delay that stays while less and less is delivered is the path's
+//!   and no queue ([`longer`]); one so long that it may be somebody else's only after a look has
+//!   found that it is not.
 //! - A timeout halves the rate. The round trip that it was in is not judged: what is delivered in a
 //!   silence is no rate of the path.
 //! - The rate has a floor, and a ceiling at a multiple of what is delivered.
@@ -44,6 +47,7 @@
 mod brake;
 mod bursts;
 mod config;
+mod longer;
 mod trial;
 
 use flowstart_control::smallest::Smallest;
@@ -55,6 +59,7 @@ use crate::AvoidanceConstants as _;
 use super::intervals::PathView;
 use brake::Brake;
 use config::{MOST_ROUNDS, MOST_SAMPLES};
+use longer::Longer;
 use trial::Trial;
 
 pub use config::DelayTargetConfig;
@@ -129,6 +134,7 @@ pub struct DelayTarget {
     /// Rounds with a queue that does not go away, and the rate before the first of them.
     foreign: u32,
     undoubted: Rate,
+    longer: Longer,
     /// The most that was delivered in this half of a window and in the one before, and when the
     /// half ends.
     peaks: [Rate; 2],
@@ -186,6 +192,7 @@ impl DelayTarget {
             brake: Brake::Off,
             foreign: 0,
             undoubted: Rate::ZERO,
+            longer: Longer::NEW,
             peaks: [Rate::ZERO; 2],
             peak_turns: Time::ZERO,
             promised: (Rate::ZERO, Time::ZERO),
@@ -321,6 +328,27 @@ impl DelayTarget {
         }
     }
 
+    /// Watches whether the path has become longer, after a round trip with this smallest RTT.
+    fn watch_length(&mut self, delivery: Rate, least: Span) {
+        let above = least.checked_sub(self.smallest.get()).unwrap_or(Span::ZERO).as_secs_f64();
+        if self.congested > 0 || above <= self.target_at(delivery).max(self.least_target()) {
+            self.longer = Longer::NEW;
+            return;
+        }
+        self.longer.on_round(&self.config, least, above, delivery);
+        if self.foreign == 0 {
+            self.take_for_longer();
+        }
+    }
+
+    /// If the path has become longer its RTT is that, and what it carried it carries again.
+    fn take_for_longer(&mut self) {
+        let Some((rtt, carried)) = self.longer.found(&self.config) else { return };
+        self.smallest.reset(rtt);
+        self.calm.reset(rtt);
+        (self.in_bursts, self.known, self.longer) = (Span::ZERO, carried, Longer::NEW);
+    }
+
     /// The target in seconds for a flow of this rate on a path without noise.
     fn target_at(&self, rate: Rate) -> f64 {
         let second = Span::from_secs(1);
@@ -428,6 +456,7 @@ impl DelayTarget {
             let hoped_for = if self.uneven { self.hoped_for(now) } else { Rate::ZERO };
             let tried = self.trial.on_round(&self.config, (rate, delivery, hoped_for), self.loss());
             self.rate = Some(tried.unwrap_or_else(|| self.next_rate(rate, delivery, foreseen)));
+            self.watch_length(delivery, least);
         }
         (self.delivered, self.congested) = (0, 0);
     }
@@ -536,6 +565,7 @@ impl CongestionAvoidance for DelayTarget {
 impl IsolationAware for DelayTarget {
     fn on_isolation_confirmed(&mut self) {
         self.foreign = 0;
+        self.take_for_longer();
     }
 
     fn on_smallest_rtt(&mut self, rtt: Span) {
@@ -544,7 +574,7 @@ impl IsolationAware for DelayTarget {
 
     fn on_dismissal(&mut self) {
         (self.rate, self.foreign, self.starved, self.unannounced) = (None, 0, 0, 0);
-        (self.in_bursts, self.delivered_before) = (Span::ZERO, Rate::ZERO);
+        (self.in_bursts, self.delivered_before, self.longer) = (Span::ZERO, Rate::ZERO, Longer::NEW);
         self.trial = Trial::new();
     }
 

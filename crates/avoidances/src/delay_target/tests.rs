@@ -92,6 +92,33 @@ fn a_queue_that_stays_for_twelve_rounds_is_somebody_elses_and_the_rate_before_it
     assert_eq!(packets, control.path.window(RATE, 1, 2));
 }
 
+/// The smallest RTT after rounds in which so many Mbit/s were delivered, at the RTT of the control
+/// on a path of 50 ms.
+fn after_rounds(control: &mut DelayTarget, rounds: &[u64]) -> Span {
+    rounds.iter().for_each(|&mbps| control.watch_length(Rate::from_mbps(mbps), control.rtt));
+    control.min_rtt()
+}
+
+/// Behind a change of route by 3 ms at 40 Mbit/s and 6 ms a flow stood at 7 Mbit/s for six seconds.
+#[test]
+fn a_path_that_became_longer_has_no_queue_for_that_and_carries_what_it_carried() {
+    let mut longer = control(ms(2));
+    assert_eq!(after_rounds(&mut longer, &[40, 36, 32, 27]), ms(52));
+    assert_eq!((longer.known, longer.queueing()), (Rate::from_mbps(40), Span::ZERO));
+    let mut losing = DelayTarget { congested: 1, ..control(ms(2)) };
+    assert_eq!(after_rounds(&mut losing, &[40, 36, 32, 27]), ms(50), "a full buffer");
+    let mut short = control(Span::from_micros(500));
+    assert_eq!(after_rounds(&mut short, &[40, 36, 32, 27]), ms(50), "what is aimed at");
+}
+
+#[test]
+fn a_long_delay_that_stays_is_the_paths_only_if_a_look_found_no_others() {
+    let mut control = DelayTarget { foreign: 1, ..control(ms(20)) };
+    assert_eq!(after_rounds(&mut control, &[40, 36, 32, 27]), ms(50));
+    control.on_isolation_confirmed();
+    assert_eq!(control.min_rtt(), ms(70));
+}
+
 #[test]
 fn a_queue_that_goes_away_in_between_is_the_flows_own() {
     let mut control = control(ms(30));
