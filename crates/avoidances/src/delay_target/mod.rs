@@ -273,7 +273,10 @@ impl DelayTarget {
         self.watch_queue(rate);
         let least = self.path.least_rate(self.config.min_packets);
         if loss > self.config.loss_threshold || queueing > target / 2.0 {
-            self.known = delivery;
+            // Of a round trip most of which was lost little is delivered, whatever the path
+            // carries.
+            let hidden = self.quiet == 0 && loss > self.config.overflow;
+            self.known = if hidden { self.known.max(delivery) } else { delivery };
         }
         if loss > self.config.loss_threshold {
             self.quiet = 0;

@@ -67,6 +67,21 @@ fn more_than_two_percent_of_losses_bring_the_rate_down_to_what_is_delivered() {
     }
 }
 
+/// Behind a token bucket that was spent the link's rate was known for one round trip, until most of
+/// the next was lost; then the rate grew fast beyond it again.
+#[test]
+fn what_is_delivered_of_a_round_most_of_which_was_lost_is_not_what_the_path_carries() {
+    // Of 400 and those.
+    for (congested, queue, known) in [(1000, ms(5), 80), (40, ms(5), 10), (1000, Span::ZERO, 10)] {
+        let mut control = control(queue);
+        control.next_rate(RATE, Rate::from_mbps(80), 0.0);
+        control.known = Rate::from_mbps(80);
+        control.congested = congested;
+        control.next_rate(RATE, Rate::from_mbps(10), 0.0);
+        assert_eq!(control.known, Rate::from_mbps(known), "{congested} lost, {queue} of queue before");
+    }
+}
+
 #[test]
 fn the_rate_stays_between_its_floor_and_twice_what_is_delivered() {
     let mut low = control(ms(100_000));
