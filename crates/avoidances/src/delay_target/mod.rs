@@ -21,7 +21,7 @@
 //!   round trip, to see it again. A flow that already sends as little as it may takes the RTT it
 //!   has as the smallest: the queue cannot be its own.
 //! - A path may become longer. A delay that stays while less and less is delivered is the path's
-//!   and no queue ([`longer`]); one so long that it may be somebody else's only after a look has
+//!   and no queue (`longer`); one so long that it may be somebody else's only after a look has
 //!   found that it is not.
 //! - A timeout halves the rate. The round trip that it was in is not judged: what is delivered in a
 //!   silence is no rate of the path.
