@@ -124,8 +124,8 @@ pub struct DelayTargetConfig {
     /// A delay above the target that stays for so many round trips without losses, while less and
     /// less is delivered, is that of a path that became longer; default 4, 0 for never.
     pub longer_rounds: u32,
-    /// ... if no more than this share of what was delivered at first is delivered in the last of
-    /// them, above 0 and below 1; default 0.7. With a queue the capacity would be.
+    /// ... if in the last of them no more than this share of the most is delivered that was in one
+    /// of them, above 0 and below 1; default 0.7. With a queue the capacity would be.
     pub longer_share: f64,
     /// It stays if the smallest RTTs of these round trips differ by no more than this share of it,
     /// 0 ..= 1; default 0.25.
