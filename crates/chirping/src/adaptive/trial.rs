@@ -250,10 +250,25 @@ mod tests {
         assert_eq!(after_ack_of(&mut trial, &ack, 16, 30), None, "the window has room");
         assert_eq!(trial.on_loss(40), Some(22), "and that is what fits");
         let (mut trial, ack) = on_trial(6);
+        trial.on_mss(NewMss::new(1000, 1500));
+        assert_eq!(after_ack_of(&mut trial, &ack, 7, 4), Some(11), "four of the larger ones fit");
+        let (mut trial, ack) = on_trial(6);
         let later = Ack { now: ack.now + us(100_000), delivered: 1064, ..ack };
         assert_eq!(after_ack_of(&mut trial, &later, 16, 7), Some(22), "later than two round trips");
         let (mut trial, _) = on_trial(6);
         let much_later = Ack { delivered: 1065, ..later };
         assert_eq!(trial.on_ack(&Ack { acked: 16, ..much_later }, 7, 1448), Afterwards::Settled);
+    }
+
+    #[test]
+    fn a_window_that_was_too_large_has_answered_no_loss_and_is_not_raised_again() {
+        let (mut trial, first) = on_trial(60);
+        let corrected = (0..40).any(|n| {
+            let (now, rtt) = (first.now + us(2000) * n, Some(us(40_000) + us(1500) * n));
+            let ack = Ack { now, rtt, delivered: first.delivered + n, ..first };
+            matches!(trial.on_ack(&ack, 100, 1448), Afterwards::Corrected(_))
+        });
+        assert!(corrected);
+        assert_eq!((after_ack_of(&mut trial, &first, 60, 30), trial.on_loss(30)), (None, None));
     }
 }
