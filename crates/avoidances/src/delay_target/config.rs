@@ -130,6 +130,9 @@ pub struct DelayTargetConfig {
     /// It stays if the smallest RTTs of these round trips differ by no more than this share of it,
     /// 0 ..= 1; default 0.25.
     pub longer_spread: f64,
+    /// After so many times in a row in which not half of the queueing delay came that what was sent
+    /// above what was delivered let foresee, none is foreseen; default 2, 0 for never.
+    pub vain_rounds: u32,
 }
 
 impl Default for DelayTargetConfig {
@@ -173,6 +176,7 @@ impl Default for DelayTargetConfig {
             longer_rounds: 4,
             longer_share: 0.7,
             longer_spread: 0.25,
+            vain_rounds: 2,
         }
     }
 }

@@ -47,6 +47,7 @@
 mod brake;
 mod bursts;
 mod config;
+mod foreseen;
 mod longer;
 mod trial;
 
@@ -59,6 +60,7 @@ use crate::AvoidanceConstants as _;
 use super::intervals::PathView;
 use brake::Brake;
 use config::{MOST_ROUNDS, MOST_SAMPLES};
+use foreseen::Foreseen;
 use longer::Longer;
 use trial::Trial;
 
@@ -135,6 +137,7 @@ pub struct DelayTarget {
     foreign: u32,
     undoubted: Rate,
     longer: Longer,
+    foreseen: Foreseen,
     /// The most that was delivered in this half of a window and in the one before, and when the
     /// half ends.
     peaks: [Rate; 2],
@@ -193,6 +196,7 @@ impl DelayTarget {
             foreign: 0,
             undoubted: Rate::ZERO,
             longer: Longer::NEW,
+            foreseen: Foreseen::NEW,
             peaks: [Rate::ZERO; 2],
             peak_turns: Time::ZERO,
             promised: (Rate::ZERO, Time::ZERO),
@@ -315,6 +319,17 @@ impl DelayTarget {
     /// Share of this round's packets that was lost or marked.
     fn loss(&self) -> f64 {
         self.congested as f64 / (self.congested + self.delivered).max(1) as f64
+    }
+
+    /// True if no queue of `foreseen` seconds will come, for those foreseen before did not.
+    fn is_in_vain(&mut self, delivery: Rate, foreseen: f64) -> bool {
+        let target = self.target_at(delivery).max(self.least_target());
+        // Where a round trip is shorter than the target a queue takes several of them to come.
+        if self.smallest.get().as_secs_f64() < target {
+            self.foreseen = Foreseen::NEW;
+            return false;
+        }
+        self.foreseen.on_round(&self.config, self.queueing().as_secs_f64(), foreseen, target)
     }
 
     /// Counts round trips in which the queue is long although it was to be emptied, from one on at
@@ -454,6 +469,7 @@ impl DelayTarget {
             // Of a round in which the rate was brought down nobody knows how much was sent too
             // much.
             let foreseen = if full && !braked { excess.clamp(-1.0, 1.0) * self.rtt.as_secs_f64() } else { 0.0 };
+            let (full, foreseen) = if self.is_in_vain(delivery, foreseen) { (false, 0.0) } else { (full, foreseen) };
             self.full = full;
             self.before = rate;
             let hoped_for = if self.uneven { self.hoped_for(now) } else { Rate::ZERO };
@@ -578,7 +594,7 @@ impl IsolationAware for DelayTarget {
     fn on_dismissal(&mut self) {
         (self.rate, self.foreign, self.starved, self.unannounced) = (None, 0, 0, 0);
         (self.in_bursts, self.delivered_before, self.longer) = (Span::ZERO, Rate::ZERO, Longer::NEW);
-        self.trial = Trial::new();
+        (self.foreseen, self.trial) = (Foreseen::NEW, Trial::new());
     }
 
     fn gives_up(&self) -> bool {

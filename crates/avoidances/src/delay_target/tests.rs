@@ -525,6 +525,38 @@ fn where_a_round_trip_is_shorter_than_the_target_a_full_path_is_known_by_what_it
     assert!(not_full.next_rate(sent, delivery, 0.0) > sent);
 }
 
+/// The rate after so many round trips of so many microseconds without a queue, each of which
+/// delivers a tenth less than is sent, over the one at their begin.
+fn after_rounds_that_deliver_less(rtt: u64, rounds: u32) -> f64 {
+    let mut control = full(rtt);
+    let first = Rate::from_mbps(1000);
+    (control.rate, control.before) = (Some(first), first);
+    for round in 1..=rounds {
+        control.path.delivery = Some(control.before.mul_f64(0.9));
+        control.delivered = 400;
+        control.on_round(Time::ZERO + Span::from_micros(rtt * u64::from(round)));
+    }
+    control.rate.unwrap().as_bps() as f64 / first.as_bps() as f64
+}
+
+/// A flow of few packets in bursts stood at a sixteenth of what its path carried.
+#[test]
+fn a_rate_does_not_shrink_for_queues_that_never_come() {
+    let after = [1, 3, 4, 40].map(|rounds| after_rounds_that_deliver_less(50_000, rounds));
+    assert!(after[1] < after[0] && after[0] < 1.0, "believed twice: {after:?}");
+    assert!(after[2] > after[1] && after[3] > 1.0, "and not again: {after:?}");
+}
+
+#[test]
+fn where_a_round_trip_is_shorter_than_the_target_what_is_foreseen_may_come_later() {
+    let in_vain = |rtt| {
+        let mut control = full(rtt);
+        [(); 4].map(|()| control.is_in_vain(Rate::from_mbps(1000), 0.0004))
+    };
+    assert_eq!(in_vain(600), [false, false, true, true]);
+    assert_eq!(in_vain(400), [false; 4]);
+}
+
 #[test]
 fn the_target_is_half_of_what_fits_into_a_buffer_that_overflowed() {
     let target_after = |lost: u64, longest: f64| {

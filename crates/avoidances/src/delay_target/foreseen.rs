@@ -1,0 +1,69 @@
+//! A queue that is foreseen may not come.
+//!
+//! What was sent above what is delivered will be a queue a round trip later. Of a few packets in
+//! bursts, or where the rate has just changed, less may seem to be delivered than is; a rate that
+//! shrinks for queues that never come would shrink for ever.
+
+use super::config::DelayTargetConfig;
+
+/// What was foreseen, and how often it did not come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Foreseen {
+    /// The delay that is to be there at the end of this round trip, in seconds.
+    delay: f64,
+    /// Times in a row that such a delay did not come.
+    in_vain: u32,
+}
+
+impl Foreseen {
+    pub(super) const NEW: Self = Self { delay: 0.0, in_vain: 0 };
+
+    /// Takes in that `queueing` seconds of delay are there at the end of a round trip and that
+    /// `next` are foreseen for the end of the following one; true if that is not to be believed.
+    /// What is much below the `target` in seconds says nothing.
+    pub(super) fn on_round(&mut self, config: &DelayTargetConfig, queueing: f64, next: f64, target: f64) -> bool {
+        let foreseen = core::mem::replace(&mut self.delay, next);
+        if foreseen <= target / 2.0 {
+            return false;
+        }
+        if queueing >= foreseen / 2.0 {
+            self.in_vain = 0;
+            return false;
+        }
+        self.in_vain = self.in_vain.saturating_add(1);
+        config.vain_rounds > 0 && self.in_vain >= config.vain_rounds
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether each of these is believed in, of round trips with this delay in ms at a target of
+    /// 4 ms, and this that is foreseen for the next.
+    fn doubted(config: &DelayTargetConfig, rounds: &[(f64, f64)]) -> Vec<bool> {
+        let mut foreseen = Foreseen::NEW;
+        rounds.iter().map(|&(ms, next)| foreseen.on_round(config, ms / 1e3, next / 1e3, 4.0 / 1e3)).collect()
+    }
+
+    #[test]
+    fn what_did_not_come_twice_is_not_believed_again() {
+        let config = DelayTargetConfig::default();
+        assert_eq!(doubted(&config, &[(0.0, 3.0), (0.0, 3.0), (0.0, 3.0), (1.4, 3.0)]), [false, false, true, true]);
+        assert_eq!(doubted(&config, &[(0.0, 3.0), (0.0, 3.0), (1.6, 3.0), (0.0, 3.0)]), [false; 4], "half of it came");
+        assert_eq!(doubted(&config, &[(0.0, 1.9); 9]), [false; 9], "too little to be seen");
+    }
+
+    /// Between two of them there may be round trips in which nothing is foreseen.
+    #[test]
+    fn a_round_trip_in_which_nothing_is_foreseen_says_nothing() {
+        let config = DelayTargetConfig::default();
+        assert_eq!(doubted(&config, &[(0.0, 3.0), (0.0, 0.0), (0.0, 3.0), (0.0, 3.0)]), [false, false, false, true]);
+    }
+
+    #[test]
+    fn zero_rounds_are_never() {
+        let config = DelayTargetConfig { vain_rounds: 0, ..DelayTargetConfig::default() };
+        assert_eq!(doubted(&config, &[(0.0, 3.0); 9]), [false; 9]);
+    }
+}
