@@ -20,17 +20,12 @@ impl Foreseen {
 
     /// Takes in that `queueing` seconds of delay are there at the end of a round trip and that
     /// `next` are foreseen for the end of the following one; true if that is not to be believed.
-    /// What is much below the `target` in seconds says nothing.
+    /// What is much below the `target` in seconds would not be seen.
     pub(super) fn on_round(&mut self, config: &DelayTargetConfig, queueing: f64, next: f64, target: f64) -> bool {
         let foreseen = core::mem::replace(&mut self.delay, next);
-        if foreseen <= target / 2.0 {
-            return false;
+        if foreseen > target / 2.0 {
+            self.in_vain = if queueing < foreseen / 2.0 { self.in_vain.saturating_add(1) } else { 0 };
         }
-        if queueing >= foreseen / 2.0 {
-            self.in_vain = 0;
-            return false;
-        }
-        self.in_vain = self.in_vain.saturating_add(1);
         config.vain_rounds > 0 && self.in_vain >= config.vain_rounds
     }
 }
@@ -47,18 +42,21 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_come_twice_is_not_believed_again() {
+    fn what_did_not_come_twice_is_not_believed_again_until_half_of_it_comes() {
         let config = DelayTargetConfig::default();
         assert_eq!(doubted(&config, &[(0.0, 3.0), (0.0, 3.0), (0.0, 3.0), (1.4, 3.0)]), [false, false, true, true]);
-        assert_eq!(doubted(&config, &[(0.0, 3.0), (0.0, 3.0), (1.6, 3.0), (0.0, 3.0)]), [false; 4], "half of it came");
+        assert_eq!(doubted(&config, &[(0.0, 3.0), (0.0, 3.0), (0.0, 3.0), (1.6, 3.0)]), [false, false, true, false]);
+        assert_eq!(doubted(&config, &[(0.0, 3.0), (0.0, 3.0), (1.6, 3.0), (0.0, 3.0)]), [false; 4], "not in a row");
         assert_eq!(doubted(&config, &[(0.0, 1.9); 9]), [false; 9], "too little to be seen");
     }
 
-    /// Between two of them there may be round trips in which nothing is foreseen.
+    /// The rate of a flow went up and down between two values: what was foreseen after it had gone
+    /// up did not come, and after it had come down nothing was.
     #[test]
-    fn a_round_trip_in_which_nothing_is_foreseen_says_nothing() {
+    fn round_trips_in_which_nothing_is_foreseen_change_nothing() {
         let config = DelayTargetConfig::default();
-        assert_eq!(doubted(&config, &[(0.0, 3.0), (0.0, 0.0), (0.0, 3.0), (0.0, 3.0)]), [false, false, false, true]);
+        let up_and_down = [(0.0, 3.0), (0.0, 0.0), (0.0, 3.0), (0.0, -1.0), (0.0, 3.0), (5.0, 0.0), (0.0, 3.0)];
+        assert_eq!(doubted(&config, &up_and_down), [false, false, false, true, true, false, false]);
     }
 
     #[test]
