@@ -1,8 +1,7 @@
 //! Programs on hosts with a described path between them.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use flowstart_emulator::{PacketRecord, Recording, World, WorldOutcome};
 use flowstart_parallel::Cancel;
@@ -30,6 +29,8 @@ pub struct Emulated {
     pub outcome: WorldOutcome,
     /// The same as tables.
     pub results: Results,
+    /// Whether the captures were written: all else is known without them.
+    pub captured: Result<(), Error>,
 }
 
 /// Runs programs on a pair of hosts for every flow of the scenario (for every way of flows, if
@@ -60,15 +61,16 @@ pub fn emulate(
     };
     let world = World::start_with(layout.config.clone(), sink)?;
     let _carried = carry(&world, false, say)?;
-    let over = AtomicBool::new(false);
+    let (going_on, over) = mpsc::channel();
     let (ended, mut states) = std::thread::scope(|scope| {
-        let watching = scope.spawn(|| watch(&world, sample, &over, say));
-        let ended = run_programs(programs, &world, cancel, say);
-        over.store(true, Ordering::Relaxed);
+        let world = &world;
+        let watching = scope.spawn(move || watch(world, sample, &over, say));
+        let ended = run_programs(programs, world, cancel, say);
+        drop(going_on);
         (ended, watching.join().unwrap_or_default())
     });
     let outcome = world.finish()?;
-    captures.finish()?;
+    let captured = captures.finish();
     let ended = ended?;
     let recording = recording.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let flows: Vec<FlowRow> = recording
@@ -86,5 +88,5 @@ pub fn emulate(
         })
         .collect();
     let results = results((0, scenario.seed), &layout, &recording, &outcome, &flows, true);
-    Ok(Emulated { ended, links: layout.links, recording, outcome, results })
+    Ok(Emulated { ended, links: layout.links, recording, outcome, results, captured })
 }

@@ -1,7 +1,7 @@
 //! What the kernels of the hosts say of the connections of programs that run there.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use flowstart_emulator::traffic::TcpInfo;
@@ -16,9 +16,9 @@ const SHORTEST: Span = Span::from_millis(10);
 /// Most states that are kept of all connections together, some hundred megabytes.
 const MOST: usize = 2_000_000;
 
-/// Asks until `over`, once per `every` (not at all if that is zero). `say` hears if nothing can be
-/// asked.
-pub(super) fn watch(world: &World, every: Span, over: &AtomicBool, say: &dyn Fn(&str)) -> States {
+/// Asks until the other end of `over` is gone, once per `every` (not at all if that is zero). `say`
+/// hears if nothing can be asked.
+pub(super) fn watch(world: &World, every: Span, over: &Receiver<()>, say: &dyn Fn(&str)) -> States {
     let mut states = States::new();
     if every.is_zero() {
         return states;
@@ -30,9 +30,9 @@ pub(super) fn watch(world: &World, every: Span, over: &AtomicBool, say: &dyn Fn(
             return states;
         }
     };
-    let step = every.max(SHORTEST);
+    let step = Duration::from_nanos(every.max(SHORTEST).as_nanos());
     let mut kept = 0;
-    while !over.load(Ordering::Relaxed) && kept < MOST {
+    while kept < MOST {
         for watch in &watches {
             let at = world.clock().now();
             for (key, info) in watch.connections().unwrap_or_default() {
@@ -40,7 +40,10 @@ pub(super) fn watch(world: &World, every: Span, over: &AtomicBool, say: &dyn Fn(
                 kept += 1;
             }
         }
-        std::thread::sleep(Duration::from_nanos(step.as_nanos()));
+        // However long the step is, the end is not to wait for it.
+        if over.recv_timeout(step) != Err(RecvTimeoutError::Timeout) {
+            break;
+        }
     }
     states
 }

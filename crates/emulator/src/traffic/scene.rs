@@ -154,11 +154,12 @@ impl<'a> Scene<'a> {
         let config = &self.config;
         let step = if config.sample.is_zero() { LOOK } else { config.sample };
         let mut next = Time::ZERO + step;
+        let mut due = true;
         while self.clock.now() < config.until && !self.over() && !(self.cancelled)() {
             if config.stop_when_complete && self.incomplete.load(Ordering::Relaxed) == 0 {
                 return;
             }
-            if !config.sample.is_zero() {
+            if due && !config.sample.is_zero() {
                 for live in &*lock(&self.live) {
                     let Ok(info) = TcpInfo::of(live.socket.as_fd()) else { continue };
                     let delivered = live.shared.delivered.load(Ordering::Relaxed);
@@ -167,8 +168,12 @@ impl<'a> Scene<'a> {
                     });
                 }
             }
-            next = (next + step).max(self.clock.now());
-            self.clock.sleep_until(next.min(config.until));
+            if due {
+                next = (next + step).max(self.clock.now());
+            }
+            // However long the step is, the end is not to wait for it.
+            self.clock.sleep_until(next.min(config.until).min(self.clock.now() + LOOK));
+            due = self.clock.now() >= next;
         }
     }
 }

@@ -52,36 +52,42 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Done {
         quiet: args.json,
     };
     let cancel = interrupt::listen();
-    let Emulated { ended, links, recording, outcome, results } =
+    let Emulated { ended, links, recording, outcome, results, captured } =
         flowstart_real::emulate((&scenario, shared), &programs, args.pcap.as_deref(), &cancel, &note)?;
     outcome.faults.iter().for_each(|fault| note(fault));
     let provenance = Provenance::new(&scenario, &results);
-    if let Some(folder) = &args.out {
-        write_results(folder, &results, &provenance, &formats).map_err(Failure::usage)?;
-    }
     let tables = [show::flow_table(&recording), show::link_table(&links, &recording, &outcome)];
     let warning = unlimited(outcome.unlimited_bytes, &recording);
-    if !args.page.pages.is_empty() {
-        let about = About {
-            runs: 1,
-            title: format!("Emulated: {}", title(args)),
-            command: command_line(),
-            provenance: vec![
-                ("seed".to_owned(), scenario.seed.to_string()),
-                ("flowstart".to_owned(), provenance.version.clone()),
-                ("scenario".to_owned(), provenance.scenario_hash.clone()),
-            ],
-            warnings: warning.iter().cloned().collect(),
-            summary: show::sentences(&links, &recording, &outcome)
-                .into_iter()
-                .chain([format!("{}.", capitalised(&ended.reason)), format!("{}.", capitalised(&outcome.fidelity))])
-                .collect(),
-            tables: tables.to_vec(),
-            remarks: vec!["Real packets of real programs; links and queues as in the simulator.".to_owned()],
-        };
-        let page = pages_of::page(about, results.table("samples"), scenario.output.sample);
-        pages::write(&page, &args.page)?;
-    }
+    // What cannot be written does not hide what was seen.
+    let write = || -> Done {
+        captured?;
+        if let Some(folder) = &args.out {
+            write_results(folder, &results, &provenance, &formats).map_err(Failure::usage)?;
+        }
+        if !args.page.pages.is_empty() {
+            let about = About {
+                runs: 1,
+                title: format!("Emulated: {}", title(args)),
+                command: command_line(),
+                provenance: vec![
+                    ("seed".to_owned(), scenario.seed.to_string()),
+                    ("flowstart".to_owned(), provenance.version.clone()),
+                    ("scenario".to_owned(), provenance.scenario_hash.clone()),
+                ],
+                warnings: warning.iter().cloned().collect(),
+                summary: show::sentences(&links, &recording, &outcome)
+                    .into_iter()
+                    .chain([format!("{}.", capitalised(&ended.reason)), format!("{}.", capitalised(&outcome.fidelity))])
+                    .collect(),
+                tables: tables.to_vec(),
+                remarks: vec!["Real packets of real programs; links and queues as in the simulator.".to_owned()],
+            };
+            let page = pages_of::page(about, results.table("samples"), scenario.output.sample);
+            pages::write(&page, &args.page)?;
+        }
+        Ok(())
+    };
+    let written = write();
     let limit = fidelity_limit(args.fidelity);
     if args.json {
         let mut document = to_json(&results, &provenance);
@@ -97,6 +103,7 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Done {
     if let Some(warning) = &warning {
         note(warning);
     }
+    written?;
     judge(&limit, &outcome.fidelity)?;
     match ended.how {
         How::Well => Ok(()),

@@ -195,3 +195,52 @@ fn without_root_it_works_in_a_user_namespace_or_says_what_is_missing() {
         other => panic!("{other:?}: {said}"),
     }
 }
+
+/// The end waited for the next sample, and so did Ctrl-C.
+#[test]
+fn samples_far_apart_hold_up_no_end() {
+    if !possible() {
+        return;
+    }
+    let began = Instant::now();
+    let output = emulate(&["--sample", "100s", "--fidelity", "60s", "--", "true"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(began.elapsed() < Duration::from_secs(50), "{:?}", began.elapsed());
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("long.toml");
+    let scenario = "duration = \"100 s\"\noutput = { sample = \"100 s\" }\n[path]\ncapacity = \"10 Mbit/s\"\n\
+                    rtt = \"20 ms\"\n[[flow]]\n";
+    fs::write(&file, scenario).unwrap();
+    let began = Instant::now();
+    let mut child = flowstart(&["run", "--real", file.to_str().unwrap()]).spawn().unwrap();
+    sleep(Duration::from_secs(3));
+    send("-INT", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(began.elapsed() < Duration::from_secs(50), "{:?}", began.elapsed());
+}
+
+/// What an emulation had seen was lost where a file of it could not be written.
+#[test]
+fn what_cannot_be_written_does_not_hide_what_was_seen() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let full = folder.path().join("full.html");
+    std::os::unix::fs::symlink("/dev/full", &full).unwrap();
+    let output = emulate(&["-o", full.to_str().unwrap(), "--fidelity", "60s", "--", "true"]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    for part in ["bottleneck", "the command ended\n", "fidelity: ", "full.html: no space is left"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    // Captures are written while it runs; of this folder nothing is left when they are to appear.
+    let captures = folder.path().join("captures");
+    let gone = format!("rm -r {}", captures.display());
+    let output =
+        emulate(&["--pcap", captures.to_str().unwrap(), "--json", "--fidelity", "60s", "--", "sh", "-c", &gone]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["ended"], "the command ended");
+}
