@@ -24,6 +24,25 @@ pub(crate) fn listen() -> Cancel {
     ASKED.get_or_init(handle).clone()
 }
 
+/// Leaves SIGHUP to whoever started the program with it ignored, as `nohup` does: the handler of
+/// Ctrl-C would take the place of that, and a closed terminal end the program. Blocked it stays
+/// so in the programs that this one starts, too. Before there are other threads.
+pub(crate) fn heed_nohup() {
+    #[cfg(target_os = "linux")]
+    if std::fs::read_to_string("/proc/self/status").is_ok_and(|status| ignores_hangups(&status)) {
+        use nix::sys::signal::{SigSet, Signal};
+        let _ = SigSet::from(Signal::SIGHUP).thread_block();
+    }
+}
+
+/// What proc(5) says of the signals that a process ignores: a hexadecimal number with a bit for
+/// each, the lowest for SIGHUP.
+#[cfg(target_os = "linux")]
+fn ignores_hangups(status: &str) -> bool {
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
+}
+
 fn handle() -> Cancel {
     let cancel = Cancel::default();
     let asked = cancel.clone();
@@ -39,4 +58,17 @@ fn handle() -> Cancel {
         asked.cancel();
     });
     cancel
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lowest_bit_of_what_is_ignored_is_hangups() {
+        let status = |mask: &str| format!("Name:\tx\nSigBlk:\t0000000000000001\nSigIgn:\t{mask}\n");
+        assert!(ignores_hangups(&status("0000000000001001")));
+        assert!(!ignores_hangups(&status("0000000000001000")));
+        assert!(!ignores_hangups(&status("nothing")) && !ignores_hangups(""));
+    }
 }

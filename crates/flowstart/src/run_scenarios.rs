@@ -28,7 +28,7 @@ pub(crate) fn run(args: &RunArgs) -> Done {
     prepare_output(args)?;
     let names = names(&args.files);
     let cancel = interrupt::listen();
-    let (mut documents, mut done) = (Vec::new(), 0);
+    let (mut documents, mut done, mut written) = (Vec::new(), 0, Ok(()));
     for (scenario, name) in scenarios.iter().zip(&names) {
         if cancel.is_cancelled() {
             break;
@@ -47,23 +47,31 @@ pub(crate) fn run(args: &RunArgs) -> Done {
         }
         done += 1;
         let provenance = Provenance::new(scenario, &results);
-        if let Some(folder) = &args.out {
-            let folder = if names.len() > 1 { folder.join(name) } else { folder.clone() };
-            write_results(&folder, &results, &provenance, &formats).map_err(Failure::usage)?;
-        }
-        if !args.page.pages.is_empty() {
-            pages::write(&report(scenario, name, &results, &provenance, &cancel)?, &args.page)?;
-        }
+        // What cannot be written does not hide what was found.
+        let write = || -> Done {
+            if let Some(folder) = &args.out {
+                let folder = if names.len() > 1 { folder.join(name) } else { folder.clone() };
+                write_results(&folder, &results, &provenance, &formats).map_err(Failure::usage)?;
+            }
+            if !args.page.pages.is_empty() {
+                pages::write(&report(scenario, name, &results, &provenance, &cancel)?, &args.page)?;
+            }
+            Ok(())
+        };
+        written = write();
         if args.json {
             documents.push((results, provenance));
         } else {
             print(&summary(scenario, name, &results, &provenance, began.elapsed().as_secs_f64()))?;
         }
+        if written.is_err() {
+            break;
+        }
     }
     if done == 0 {
         return Err(Failure::InterruptedEarly);
     }
-    if let (false, Some(folder)) = (args.json, &args.out) {
+    if let (false, true, Some(folder)) = (args.json, written.is_ok(), &args.out) {
         print(&format!("results: {}\n", folder.display()))?;
     }
     if args.json {
@@ -74,6 +82,7 @@ pub(crate) fn run(args: &RunArgs) -> Done {
             several => print_document(&several)?,
         }
     }
+    written?;
     if cancel.is_cancelled() { Err(Failure::Interrupted) } else { Ok(()) }
 }
 

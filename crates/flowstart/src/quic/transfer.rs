@@ -132,10 +132,12 @@ fn identity(path: &Path) -> Result<Identity, Failure> {
             options.write(true).create_new(true);
             #[cfg(unix)]
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-            options
-                .open(path)
-                .and_then(|mut file| file.write_all(&identity.to_bytes()))
-                .map_err(|error| Failure::file("write", path, &error))?;
+            let mut file = options.open(path).map_err(|error| Failure::file("write", path, &error))?;
+            if let Err(error) = file.write_all(&identity.to_bytes()).and_then(|()| file.sync_all()) {
+                // A part of it would be taken for somebody else's file the next time.
+                let _ = std::fs::remove_file(path);
+                return Err(Failure::file("write", path, &error));
+            }
             Ok(identity)
         }
         Err(error) => Err(Failure::file("read", path, &error)),
@@ -219,9 +221,7 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
         file.finish().map_err(|error| Failure::file("write", out, &error))?;
     }
     let document = show::json(&request, args.server.stack.into(), &outcome, real_time);
-    if let Some(result) = result {
-        write_file(result, format!("{document:#}\n").as_bytes())?;
-    }
+    let written = result.map_or(Ok(()), |result| write_file(result, format!("{document:#}\n").as_bytes()));
     if args.json {
         print_json(&document)?;
     } else {
@@ -234,7 +234,7 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
         note(&why);
     }
     // What could not be kept does not hide what was found.
-    remembered.and(logged(qlog.as_ref()))?;
+    written.and(remembered).and(logged(qlog.as_ref()))?;
     if outcome.received.intact { Ok(()) } else { Err(Failure::Check) }
 }
 
@@ -247,13 +247,13 @@ fn interrupted(args: &FetchArgs, request: &Request, so_far: &SoFar, real_time: b
         return Err(Failure::InterruptedEarly);
     }
     let document = show::json_so_far(request, args.server.stack.into(), so_far, real_time);
-    if let Some(result) = args.out.as_ref().filter(|_| args.file.is_none()) {
-        write_file(result, format!("{document:#}\n").as_bytes())?;
-    }
+    let result = args.out.as_ref().filter(|_| args.file.is_none());
+    let written = result.map_or(Ok(()), |result| write_file(result, format!("{document:#}\n").as_bytes()));
     if args.json {
         print_json(&document)?;
     } else {
         print(&show::text_so_far(request, so_far))?;
     }
+    written?;
     Err(if args.file.is_some() { Failure::InterruptedEarly } else { Failure::Interrupted })
 }

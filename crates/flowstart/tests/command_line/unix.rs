@@ -72,6 +72,57 @@ fn after_ctrl_c_what_was_finished_is_kept_and_readable_and_the_status_is_130() {
     assert!(runs >= 1, "something was finished in two seconds");
 }
 
+/// The handler of Ctrl-C took the place of what `nohup` had said, and a closed terminal ended the
+/// program.
+#[cfg(target_os = "linux")]
+#[test]
+fn who_ignores_hangups_goes_on_when_the_terminal_is_closed() {
+    let folder = empty();
+    let scenario = "duration = \"1 s\"\n[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\nloss = \"1 %\"\n[[flow]]\n";
+    std::fs::write(folder.path().join("x.toml"), scenario).expect("written");
+    let run = |before: &str| {
+        let line = format!("{before} exec \"$0\" run x.toml --runs 1000000 --threads 1");
+        let mut command = Command::new("sh");
+        command.current_dir(folder.path()).args(["-c", &line]).arg(program().get_program());
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started")
+    };
+    let send = |signal: &str, pid: u32| {
+        assert!(Command::new("kill").args([signal, &pid.to_string()]).status().expect("kill").success());
+    };
+    let (mut ignoring, mut other) = (run("trap '' HUP;"), run(""));
+    std::thread::sleep(Duration::from_secs(1));
+    send("-HUP", other.id());
+    send("-HUP", ignoring.id());
+    assert_eq!(other.wait().expect("ended").code(), Some(130));
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(ignoring.try_wait().expect("looked at"), None, "it goes on");
+    send("-INT", ignoring.id());
+    assert_eq!(ignoring.wait().expect("ended").code(), Some(130));
+}
+
+/// What was found was lost with the disk's space.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_cannot_be_written_does_not_hide_what_was_found() {
+    let folder = empty();
+    let scenario = "duration = \"1 s\"\n[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\n[[flow]]\n";
+    std::fs::write(folder.path().join("x.toml"), scenario).expect("written");
+    std::os::unix::fs::symlink("/dev/full", folder.path().join("full.html")).expect("linked");
+    let run = |more: &[&str]| {
+        let mut command = program();
+        command.current_dir(folder.path()).args(["run", "x.toml", "-o", "full.html"]).args(more);
+        let output = command.output().expect("run");
+        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("cannot write full.html: no space is left"), "{said}");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let tables = run(&["--out", "tables"]);
+    assert!(tables.contains("hystart+cubic") && !tables.contains("results:"), "{tables}");
+    let document: serde_json::Value = serde_json::from_str(&run(&["--json"])).expect("JSON");
+    assert_eq!(document["flows"][0]["name"], "hystart+cubic");
+}
+
 /// Empty tables took the place of an earlier race's.
 #[test]
 fn ctrl_c_before_anything_was_finished_leaves_earlier_results_as_they_are() {
