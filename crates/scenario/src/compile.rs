@@ -50,6 +50,8 @@ impl FlowLabel {
 
 /// Most flows that a scenario may start by itself.
 pub(super) const MOST_FLOWS: u64 = 1_000_000;
+/// Connections of a flow at most: a start that looks for fair queuing has two.
+const MOST_CONNECTIONS: usize = 2;
 
 impl Scenario {
     /// The simulation of one run.
@@ -240,6 +242,14 @@ impl<'a> Compiler<'a> {
                 return Err(Problem::at(key, format!("there is no way {way} on its path; they are 1 to {most}")));
             }
             (_, None) => {}
+        }
+        if ways.len() > MOST_CONNECTIONS {
+            let message = format!(
+                "{} numbers are more than a flow has connections, which are {MOST_CONNECTIONS} at most; leave out the \
+                 others",
+                ways.len()
+            );
+            return Err(Problem::at(key, message));
         }
         let [source, destination] = hosts.map(|name| name.map(|name| self.host(name)));
         Ok(Place { ways: ways.iter().map(|way| way - 1).collect(), source, destination })

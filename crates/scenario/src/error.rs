@@ -65,11 +65,33 @@ pub(super) fn in_words(error: &toml::de::Error) -> String {
     if let Some((found, _)) = message.split_once(", expected struct ") {
         message = format!("{found}, expected a table of keys: {{ key = value, ... }}");
     }
+    if let Some((found, wanted)) = message.rsplit_once(", expected ")
+        && let Some(words) = wanted_in_words(wanted)
+    {
+        message = format!("{found}, expected {words}");
+    }
     // Nor do the names that the TOML reader and serde have for what they read.
     if message == NO_NAME || message.ends_with("expected string only") {
         message = "expected a name in quotes".to_owned();
     }
     message
+}
+
+/// What must stand somewhere, instead of Rust's name for it.
+fn wanted_in_words(name: &str) -> Option<String> {
+    let words = match name {
+        "u8" => format!("a whole number from 0 to {}", u8::MAX),
+        "u16" => format!("a whole number from 0 to {}", u16::MAX),
+        "u32" => format!("a whole number from 0 to {}", u32::MAX),
+        "u64" | "usize" => "a whole number, 0 or more".to_owned(),
+        "f32" | "f64" => "a number such as 0.05, without quotes".to_owned(),
+        "a boolean" => "true or false, without quotes".to_owned(),
+        "a string" => "text in quotes".to_owned(),
+        "a sequence" => "a list: [ ... ]".to_owned(),
+        "a map" => "a table of keys: { key = value, ... }".to_owned(),
+        _ => return None,
+    };
+    Some(words)
 }
 
 /// Reads a value of a table that was parsed from `text`. Where a name must stand and something else

@@ -370,6 +370,15 @@ mod tests {
                 format!("{path}[[flow]]\n[[flow]]\npaced = {{ rate = \"0 bit/s\", message = \"1 kB\" }}\n"),
                 "test.toml:6:9: flow[1].paced: paced writes",
             ),
+            // They came once per nanosecond, whatever was asked for.
+            (
+                format!("{path}[[flow]]\n[[flow]]\npaced = {{ rate = \"8100 Gbit/s\", message = \"1 kB\" }}\n"),
+                "test.toml:6:9: flow[1].paced: 8100 Gbit/s would be more than 1 kB in a nanosecond",
+            ),
+            (
+                format!("{path}[[udp]]\nrate = \"20000 Gbit/s\"\n"),
+                "test.toml:5:8: udp[0].rate: 20000 Gbit/s would be more than 1.5 kB in a nanosecond",
+            ),
             (
                 format!(
                     "{path}[[flow]]\nwrites = [{{ after = \"1 s\", bytes = \"1 B\" }}, {{ after = \"0 s\", bytes = \"1 B\" }}]\n"

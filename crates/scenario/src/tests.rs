@@ -160,6 +160,36 @@ fn where_a_name_or_one_key_must_stand_the_possible_ones_are_told() {
     }
 }
 
+/// What stood there were names of Rust's types.
+#[test]
+fn where_a_number_or_a_list_must_stand_it_is_told_in_words() {
+    for (old, new, part) in [
+        ("rtt = \"20 ms\"", "rtt = \"20 ms\"\noverhead = -1", "`-1`, expected a whole number from 0 to 4294967295"),
+        ("rtt = \"20 ms\"", "rtt = \"20 ms\"\nways = 3", "`3`, expected a list: [ ... ]"),
+        (
+            "rtt = \"20 ms\"",
+            "rtt = \"20 ms\"\nmedium.slots = { every = \"1 ms\", errors = \"5 %\" }",
+            "\"5 %\", expected a number such as 0.05, without quotes",
+        ),
+        ("duration = \"5 s\"", "duration = \"5 s\"\nruns = -1", "`-1`, expected a whole number, 0 or more"),
+        ("duration = \"5 s\"", "duration = \"5 s\"\nstop_when_complete = 1", "expected true or false, without quotes"),
+        ("title = \"two flows\"", "title = 1", "`1`, expected text in quotes"),
+    ] {
+        let message = error(&with(old, new)).to_string();
+        assert!(message.ends_with(part), "{new}: {message}");
+    }
+}
+
+#[test]
+fn users_are_counted_by_users_alone() {
+    for flow in ["count = 5", "every = \"3 s\", count = 2", "every = \"3 s\""] {
+        let text = format!("[path]\ncapacity = \"1 Mbit/s\"\nrtt = \"20 ms\"\n[[web]]\nflow = {{ {flow} }}\n");
+        let message = error(&text).to_string();
+        assert!(message.starts_with("test.toml:5:") && message.contains("web[0].flow"), "{flow}: {message}");
+        assert!(message.ends_with("how many users there are is said by users, not by count or every"), "{message}");
+    }
+}
+
 #[test]
 fn what_is_wrong_with_a_part_of_a_link_is_shown_at_the_key_of_that_part() {
     let never = "{ kind = \"bernoulli\", probability = 2 }";

@@ -112,6 +112,8 @@ mod tests {
         let no_way = refused(&format!("{PATH}[[flow]]\nways = [4]\n"));
         assert!(no_way.contains("flow[0].ways") && no_way.contains("there is no way 4 on its path; they are 1 to 3"));
         assert!(refused(&format!("{PATH}[[flow]]\nways = [0]\n")).contains("there is no way 0"));
+        let many = refused(&format!("{PATH}[[flow]]\nways = [1, 2, 1]\n"));
+        assert!(many.contains("flow[0].ways: 3 numbers are more than a flow has connections"), "{many}");
         let none = "[path]\ncapacity = \"1 Mbit/s\"\nrtt = \"20 ms\"\n[[flow]]\nways = [1]\n";
         assert!(refused(none).contains("no ways in parallel"));
         let own_limit = PATH.replace("queue = \"fq_codel\"", "queue = \"fq_codel\", buffer = \"1 BDP\"");

@@ -51,6 +51,9 @@ impl WebSpec {
         if own || self.flow.list.is_some() {
             return Err(Problem::at("flow", "what users fetch is said by files, not by size, paced, writes or list"));
         }
+        if self.flow.count != 1 || !self.flow.every.is_zero() {
+            return Err(Problem::at("flow", "how many users there are is said by users, not by count or every"));
+        }
         let model = WebModel::of(self.files);
         let server = model.server(Purpose::Users.seed(seed, run, 0));
         let start = Time::ZERO + self.flow.start;

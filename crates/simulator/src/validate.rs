@@ -1,5 +1,7 @@
 //! Refusing configurations that cannot be simulated, with the place and what would be right.
 
+use flowstart_units::{Bytes, Rate, Span};
+
 use crate::ways::{MOST_ROUTES, groups_of};
 use crate::{
     ArrivalConfig, ConfigError, FlowConfig, LinkId, SessionConfig, SimulationConfig, Sizes, Traffic, UdpConfig,
@@ -126,6 +128,7 @@ fn check_workload(place: &str, workload: &Workload) -> Result<(), ConfigError> {
         Workload::Paced { rate, message, .. } if rate.as_bps() == 0 || message.get() == 0 => {
             wrong(place, "paced writes need a rate above 0 and messages of at least 1 byte")
         }
+        Workload::Paced { rate, message, .. } => check_gap(place, *rate, *message),
         Workload::Script(writes) if !writes.is_sorted_by_key(|(after, _)| *after) => {
             wrong(place, "the writes of a script must be in order of time")
         }
@@ -143,7 +146,22 @@ fn check_datagrams(place: &str, udp: &UdpConfig) -> Result<(), ConfigError> {
     if udp.packet < SMALLEST_DATAGRAM {
         return wrong(format!("{place}.packet"), format!("a datagram has at least {SMALLEST_DATAGRAM} B of headers"));
     }
-    Ok(())
+    check_gap(&format!("{place}.rate"), udp.rate, Bytes::new(udp.packet.into()))
+}
+
+/// Less than a nanosecond apart they would not come at the rate that was asked for.
+fn check_gap(place: &str, rate: Rate, bytes: Bytes) -> Result<(), ConfigError> {
+    let most = Rate::of(bytes, Span::from_nanos(1));
+    if rate <= most {
+        return Ok(());
+    }
+    wrong(
+        place,
+        format!(
+            "{rate} would be more than {bytes} in a nanosecond, the shortest time there is; a rate of at most {most} \
+             can be kept"
+        ),
+    )
 }
 
 fn check_session(place: &str, session: &SessionConfig) -> Result<(), ConfigError> {

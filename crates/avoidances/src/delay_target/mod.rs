@@ -492,7 +492,9 @@ impl DelayTarget {
                 self.peaks = [Rate::ZERO; 2];
                 self.promised = (measured, now + self.config.min_rtt_window);
                 (self.settling, self.round_end) = (true, self.delivered_in_all);
-                measured.mul_f64(self.config.known_share)
+                // Next to nothing of it would be a pause without an end.
+                let least = self.path.least_rate(self.config.min_packets).min(measured.mul_ratio(1, 2));
+                measured.mul_f64(self.config.known_share).max(least)
             }
             (None, Some(delivery)) => self.next_rate(first, delivery, 0.0),
             (None, None) => first,

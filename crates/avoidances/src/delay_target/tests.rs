@@ -154,6 +154,18 @@ fn a_measured_rate_is_taken_over_but_for_five_percent_and_the_round_before_it_is
     assert_eq!(control.rate(), Some(Rate::from_mbps(95)));
 }
 
+/// With 0 the flow stood still for ever.
+#[test]
+fn however_little_of_a_measured_rate_is_taken_over_the_flow_goes_on() {
+    for known_share in [0.0, 1e-9, 1e-300] {
+        let mut control = DelayTarget::new(&DelayTargetConfig { known_share, ..DelayTargetConfig::default() }, 1448);
+        control.path.srtt = ms(50);
+        control.measured = Some(RATE);
+        control.take_over(Time::ZERO, RATE);
+        assert_eq!(control.rate, Some(control.path.least_rate(2)), "{known_share}");
+    }
+}
+
 #[test]
 fn the_target_is_no_less_than_rtts_differ_within_a_round() {
     let mut control = control(Span::from_millis(2));

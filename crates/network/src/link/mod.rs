@@ -69,7 +69,15 @@ pub enum QuickStartHop {
 }
 
 /// The largest overhead: the length of the longest IP packet.
-const MOST_OVERHEAD: u32 = u16::MAX as u32;
+pub(crate) const MOST_OVERHEAD: u32 = u16::MAX as u32;
+
+/// What is wrong with an overhead above [`MOST_OVERHEAD`].
+pub(crate) fn too_much_overhead(overhead: u32) -> String {
+    format!(
+        "{overhead} bytes beside every packet are more than the longest packet has; an overhead is at most \
+         {MOST_OVERHEAD} bytes, that of Ethernet is 14"
+    )
+}
 
 impl LinkConfig {
     /// A link of constant `rate` with this delay and queue, and nothing going wrong.
@@ -101,12 +109,7 @@ impl LinkConfig {
         self.loss.validate().map_err(|error| wrong("loss", error.to_string()))?;
         self.marking.validate().map_err(|error| wrong("marking", error.to_string()))?;
         if self.overhead > MOST_OVERHEAD {
-            let message = format!(
-                "{} bytes beside every packet are more than the longest packet has; an overhead is at most \
-                 {MOST_OVERHEAD} bytes, that of Ethernet is 14",
-                self.overhead
-            );
-            return Err(wrong("overhead", message));
+            return Err(wrong("overhead", too_much_overhead(self.overhead)));
         }
         self.medium.validate(&self.rate).map_err(|error| wrong("medium", error))?;
         if let Some(rcp) = &self.rcp {

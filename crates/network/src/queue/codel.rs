@@ -64,6 +64,10 @@ impl Constants for CodelConfig {
     fn limit(&mut self) -> Limit<'_> {
         Limit::Packets(&mut self.limit)
     }
+
+    fn overhead(&self) -> u32 {
+        self.overhead
+    }
 }
 
 /// CoDel in operation.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::{Discipline, DropTailConfig, QueueConfig};
 use crate::Frame;
+use crate::link::{MOST_OVERHEAD, too_much_overhead};
 
 /// The constants of a discipline, as the registry needs them.
 pub(super) trait Constants: Default {
@@ -37,6 +38,20 @@ pub(super) trait Constants: Default {
     /// The longest packet in bytes (IP length) that an empty queue takes.
     fn largest_packet(&self) -> u64 {
         u64::MAX
+    }
+
+    /// Bytes counted for a packet beyond its IP length.
+    fn overhead(&self) -> u32 {
+        0
+    }
+
+    /// Checks that too: at billions of bytes a packet queues that serve in turns would go round
+    /// millions of times for each.
+    fn validate_overhead(&self) -> Result<(), QueueError> {
+        if self.overhead() > MOST_OVERHEAD {
+            return Err(QueueError(too_much_overhead(self.overhead())));
+        }
+        Ok(())
     }
 }
 

@@ -66,6 +66,10 @@ impl Constants for DrrConfig {
     fn largest_packet(&self) -> u64 {
         self.limit.largest_packet()
     }
+
+    fn overhead(&self) -> u32 {
+        self.overhead
+    }
 }
 
 /// Deficit round robin in operation.

@@ -179,6 +179,10 @@ impl Constants for DualPi2Config {
     fn largest_packet(&self) -> u64 {
         self.memory.map_or(u64::MAX, |memory| memory.saturating_sub(self.overhead.into()))
     }
+
+    fn overhead(&self) -> u32 {
+        self.overhead
+    }
 }
 
 /// DualPI2 in operation.

@@ -123,6 +123,10 @@ impl Constants for FairQueuingConfig {
     fn limit(&mut self) -> Limit<'_> {
         Limit::Packets(&mut self.limit)
     }
+
+    fn overhead(&self) -> u32 {
+        self.overhead
+    }
 }
 
 /// Fair queuing in operation.

@@ -108,6 +108,10 @@ impl Constants for FqCodelConfig {
     fn largest_packet(&self) -> u64 {
         self.memory.saturating_sub(self.overhead.into())
     }
+
+    fn overhead(&self) -> u32 {
+        self.overhead
+    }
 }
 
 /// fq_codel in operation.

@@ -171,6 +171,10 @@ impl Constants for HostFairnessConfig {
     fn largest_packet(&self) -> u64 {
         self.memory.saturating_sub(self.overhead.into())
     }
+
+    fn overhead(&self) -> u32 {
+        self.overhead
+    }
 }
 
 /// Fairness per host in operation.

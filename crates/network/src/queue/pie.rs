@@ -147,6 +147,10 @@ impl Constants for PieConfig {
     fn limit(&mut self) -> Limit<'_> {
         Limit::Packets(&mut self.limit)
     }
+
+    fn overhead(&self) -> u32 {
+        self.overhead
+    }
 }
 
 /// PIE in operation.

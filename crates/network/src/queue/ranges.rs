@@ -46,6 +46,19 @@ fn queues_without_randomness_refuse_what_could_serve_nobody() {
         interval = micros(2) - TINY => false; interval = micros(2) => true;);
 }
 
+/// At 4 GB beside every packet a turn was a millionth of one.
+#[test]
+fn no_queue_counts_more_beside_a_packet_than_the_longest_packet_has() {
+    check!(FairQueuing, FairQueuingConfig: overhead = 65_535 => true; overhead = 65_536 => false;);
+    check!(Drr, DrrConfig: overhead = 65_535 => true; overhead = 65_536 => false;);
+    check!(Codel, CodelConfig: overhead = 65_535 => true; overhead = 65_536 => false;);
+    check!(FqCodel, FqCodelConfig: overhead = 65_535 => true; overhead = 65_536 => false;);
+    check!(HostFairness, HostFairnessConfig: overhead = 65_535 => true; overhead = 65_536 => false;);
+    check!(SchRed, SchRedConfig: overhead = 65_535 => true; overhead = 65_536 => false;);
+    check!(Pie, PieConfig: overhead = 65_535 => true; overhead = 65_536 => false;);
+    check!(DualPi2, DualPi2Config: overhead = 65_535 => true; overhead = 65_536 => false;);
+}
+
 #[test]
 fn controllers_refuse_constants_that_are_no_gains_shares_or_intervals() {
     check!(Pie, PieConfig:

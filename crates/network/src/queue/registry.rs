@@ -109,7 +109,7 @@ macro_rules! queues {
             /// range.
             pub fn validate(&self) -> Result<(), QueueError> {
                 match self {
-                    $(Self::$queue(config) => config.validate(),)*
+                    $(Self::$queue(config) => config.validate().and(config.validate_overhead()),)*
                 }
             }
 

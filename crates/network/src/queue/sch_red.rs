@@ -112,6 +112,10 @@ impl Constants for SchRedConfig {
     fn largest_packet(&self) -> u64 {
         self.limit.saturating_sub(self.overhead.into())
     }
+
+    fn overhead(&self) -> u32 {
+        self.overhead
+    }
 }
 
 /// Linux's RED in operation.

@@ -106,7 +106,8 @@ fn packets_on_their_way_that_do_not_fit_are_refused_before_the_run() {
     assert_eq!(complaint("capacity = \"10 Mbit/s\"\nbuffer = \"1000000000 packets\"", greedy), None);
     assert_eq!(complaint("capacity = \"100 Gbit/s\"\nbuffer = \"unlimited\"", greedy), None);
     // Datagrams before a link that is slower.
-    assert!(complaint("capacity = \"10 Mbit/s\"\ndelay = \"0 s\"", "[[udp]]\nrate = \"1000000 Gbit/s\"").is_some());
+    let datagrams = "[[udp]]\nrate = \"10000 Gbit/s\"\nrtt = \"1 s\"";
+    assert!(complaint("capacity = \"10 Mbit/s\"\ndelay = \"0 s\"", datagrams).is_some());
 }
 
 #[test]
