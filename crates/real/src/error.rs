@@ -58,10 +58,10 @@ pub enum Error {
     },
     /// A program cannot be waited for.
     Wait(std::io::Error),
-    /// The server ended before it was ready.
-    ServerEnded(ExitStatus),
-    /// The server was not ready within this time.
-    ServerNotReady(Span),
+    /// The server on this host ended before it was ready.
+    ServerEnded(String, ExitStatus),
+    /// The server on this host was not ready within this time.
+    ServerNotReady(String, Span),
     /// A scenario without a connection that writes at a rate, through a link.
     NothingToProbe,
     /// Congestion controls that this kernel does not have.
@@ -133,6 +133,15 @@ impl Error {
     }
 }
 
+/// Which server is meant, behind those words: nobody asks where there is one.
+struct Which<'a>(&'a str);
+
+impl fmt::Display for Which<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == "server" { Ok(()) } else { write!(f, " on {}", self.0) }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -176,8 +185,12 @@ impl fmt::Display for Error {
                 write!(f, "cannot start {what} \"{program}\": {why}")
             }
             Self::Wait(error) => write!(f, "cannot wait for a program: {error}"),
-            Self::ServerEnded(status) => write!(f, "the server ended before it was ready ({status})"),
-            Self::ServerNotReady(within) => write!(f, "the server listens on no port after {within}"),
+            Self::ServerEnded(host, status) => {
+                write!(f, "the server{} ended before it was ready ({status})", Which(host))
+            }
+            Self::ServerNotReady(host, within) => {
+                write!(f, "the server{} listens on no port after {within}", Which(host))
+            }
             Self::NothingToProbe => f.write_str("a probe writes at a rate into a connection through a link"),
             Self::UnknownControl { name, known } => write!(
                 f,

@@ -26,7 +26,8 @@ pub struct Programs {
     pub ready_within: Span,
     /// Longest run; then the command is ended.
     pub time_limit: Span,
-    /// True if what programs write on standard output is to go to standard error.
+    /// True if what commands write on standard output is to go to standard error, as what servers
+    /// write there does anyway.
     pub quiet: bool,
 }
 
@@ -90,7 +91,8 @@ pub(super) fn run_programs(
         for (number, (_, server)) in pairs.iter().enumerate() {
             let mut command = server.command("sh");
             command.args(["-c", line]).stdin(Stdio::null());
-            let child = start(command, &pairs, number, args.quiet, server)?;
+            // Standard output is the command's, which may be handed on.
+            let child = start(command, &pairs, number, true, server)?;
             servers.0.push((server.name().to_owned(), child));
         }
         for ((_, server), (_, child)) in pairs.iter().zip(&mut servers.0) {
@@ -148,7 +150,7 @@ fn watch(
         }
         commands.0 = left;
         if cancel.is_cancelled() {
-            return Ok(Ended::with("ended by Ctrl-C", How::Cancelled));
+            return Ok(Ended::with("ended by Ctrl-C or a signal", How::Cancelled));
         }
         if Instant::now() > limit {
             let why = format!("the time limit of {} was reached", args.time_limit);
@@ -212,7 +214,6 @@ pub(super) fn start(
     }
     command.env("FLOWSTART_PAIR", (number + 1).to_string()).env("FLOWSTART_PAIRS", pairs.len().to_string());
     if quiet {
-        // Standard output is for the document.
         command.stdout(std::io::stderr());
     }
     die_with_this_thread(&mut command);
@@ -255,13 +256,13 @@ pub(super) fn wait_until_ready(
             return Ok(());
         }
         if let Some(status) = child.try_wait().map_err(Error::Wait)? {
-            return Err(Error::ServerEnded(status));
+            return Err(Error::ServerEnded(host.name().to_owned(), status));
         }
         if cancel.is_cancelled() {
             return Err(Error::Cancelled);
         }
         if Instant::now() > within {
-            return Err(Error::ServerNotReady(ready_within));
+            return Err(Error::ServerNotReady(host.name().to_owned(), ready_within));
         }
         std::thread::sleep(LOOK);
     }

@@ -51,7 +51,7 @@ impl From<flowstart_real::Error> for Failure {
         }
         match &error {
             Error::Cancelled => Self::Interrupted,
-            Error::ServerNotReady(_) => Self::Usage(format!("{error}; --ready-within gives it more time")),
+            Error::ServerNotReady(..) => Self::Usage(format!("{error}; --ready-within gives it more time")),
             _ if error.is_of_machine() => Self::NotPossible(error.to_string()),
             _ => Self::usage(error),
         }

@@ -22,11 +22,14 @@ fn ctrl_c_and_termination_end_the_command_and_leave_nothing() {
     }
     for signal in ["-INT", "-TERM"] {
         let folder = tempfile::tempdir().unwrap();
-        let (mut child, command) = sleeper(folder.path(), &[]);
+        let (child, command) = sleeper(folder.path(), &[]);
         let pid = child.id();
         assert!(running(&command));
         send(signal, pid);
-        assert_eq!(child.wait().unwrap().code(), Some(130));
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130));
+        let said = text(&output.stderr);
+        assert!(said.contains("ended by Ctrl-C or a signal\n"), "{said}");
         assert!(!running(&command));
         assert_eq!(names_of(pid), Vec::<String>::new());
     }
@@ -243,4 +246,36 @@ fn what_cannot_be_written_does_not_hide_what_was_seen() {
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["ended"], "the command ended");
+}
+
+#[test]
+fn of_several_servers_the_one_that_fails_is_named() {
+    if !possible() {
+        return;
+    }
+    let refused = |hosts: &str, server: &str| {
+        let output = emulate(&["--hosts", hosts, "--ready-within", "100ms", "--server", server, "--", "true"]);
+        assert_eq!(output.status.code(), Some(2));
+        text(&output.stderr)
+    };
+    let said = refused("2", "exit $((FLOWSTART_PAIR + 2))");
+    assert!(said.contains("error: the server on server1 ended before it was ready (exit status: 3)"), "{said}");
+    let said = refused("2", "sleep 100");
+    assert!(said.contains("error: the server on server1 listens on no port after 100 ms"), "{said}");
+    let said = refused("1", "exit 3");
+    assert!(said.contains("error: the server ended before it was ready (exit status: 3)"), "{said}");
+}
+
+/// `emulate --server 'iperf3 -s' -- COMMAND > file` had what both said.
+#[test]
+fn what_a_server_prints_is_not_in_what_the_command_prints() {
+    if !possible() || Command::new("python3").arg("--version").output().is_err() {
+        return;
+    }
+    let listen = "import socket,time;s=socket.socket();s.bind(('',7));s.listen();time.sleep(1000)";
+    let server = format!("echo noise; exec python3 -c \"{listen}\"");
+    let output = emulate(&["--server", &server, "--fidelity", "60s", "--", "echo", "data"]);
+    let said = text(&output.stderr);
+    assert!(output.status.success() && said.contains("noise\n"), "{said}");
+    assert_eq!(text(&output.stdout), "data\n");
 }
