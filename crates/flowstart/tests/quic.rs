@@ -161,10 +161,18 @@ fn what_is_known_of_a_path_is_told_to_a_start_that_resumes_and_to_no_other() {
     // What another place taught stays, whatever was learnt here.
     let kept: serde_json::Value = serde_json::from_slice(&std::fs::read(&known).unwrap()).unwrap();
     assert_eq!(kept["places"]["192.0.2.7"], entry, "{kept}");
+    // A file that somebody made for it is one in which nothing is known yet.
+    std::fs::write(&known, "").unwrap();
+    let server = Server::start(&[]);
+    let (status, _, error) = run(&["fetch", "127.0.0.1", "-p", &server.port, "-n", "60kB", "-R", "--memory", file]);
+    assert_eq!(status, Some(0), "{error}");
     std::fs::write(&known, "[]").unwrap();
     for (arguments, word) in [
         (&["fetch", "127.0.0.1", "--memory", file][..], "at `serve`"),
-        (&["fetch", "127.0.0.1", "-R", "--memory", file], "no memory of flowstart's"),
+        (
+            &["fetch", "127.0.0.1", "-R", "--memory", file],
+            "paths.json is no memory of flowstart's: from line 1, column 2 on it is not what is written into one; name",
+        ),
         (&["fetch", "127.0.0.1", "-R", "--memory", file, "--memory-lifetime", "0s"], "above zero"),
         (&["serve", "--port", "0", "--memory", "/nowhere/paths.json"], "there is no folder /nowhere"),
         (&["fetch", "127.0.0.1", "-R", "--memory", "/dev/zero"], "no memory of flowstart's"),
@@ -201,6 +209,9 @@ fn what_is_wrong_is_one_sentence() {
         (vec!["fetch", "127.0.0.1", "-p", "9", "-n", "1kB"], "nobody listens"),
         (vec!["path", "127.0.0.1", "-p", "9"], "nobody listens"),
         (vec!["fetch", "127.0.0.1", "-p", port, "--file", "x", "-o", "/nonexistent/x"], "there is no folder"),
+        (vec!["fetch", "127.0.0.1", "-p", port, "--file", "x", "-o", "-"], "standard output has the result"),
+        (vec!["fetch", "127.0.0.1", "-p", port, "-n", "-5"], "--size: \"-5\" is negative"),
+        (vec!["fetch", "127.0.0.1", "-p", "-1"], "--port: "),
         (vec!["fetch", "127.0.0.1", "-p", port, "-t", "5000s"], "at most 60 s"),
         (vec!["serve", "--port", port], "something listens there already"),
         (vec!["serve", "--stack", "quiche"], "invalid value 'quiche' for '--stack <STACK>'"),

@@ -186,7 +186,10 @@ impl Memory {
     /// # Errors
     /// If it is no such document.
     pub fn merge(&mut self, json: &str) -> Result<(), String> {
-        let document: Document = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        let document: Document = serde_json::from_str(json).map_err(|error| {
+            let (line, column) = (error.line(), error.column());
+            format!("from line {line}, column {column} on it is not what is written into one")
+        })?;
         if document.version != VERSION {
             return Err(format!("version {} is not known here, only {VERSION}", document.version));
         }

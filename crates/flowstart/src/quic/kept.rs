@@ -41,7 +41,7 @@ impl Kept {
         Ok(Some((kept, memory)))
     }
 
-    /// Learns what the file says; false if there is none.
+    /// Learns what the file says; false if there is none, or nothing in it.
     fn read_into(&self, memory: &mut Memory) -> Result<bool, Failure> {
         let failed = |error: std::io::Error| Failure::file("read", &self.path, &error);
         match std::fs::metadata(&self.path) {
@@ -53,12 +53,17 @@ impl Kept {
         let file = std::fs::File::open(&self.path).map_err(failed)?;
         let mut text = String::new();
         file.take(LARGEST).read_to_string(&mut text).map_err(failed)?;
+        if text.is_empty() {
+            // Somebody made the file before there was anything to remember.
+            return Ok(false);
+        }
         let merged = memory.merge(&text).map(|()| true);
         merged.map_err(|why| self.no_memory(&why))
     }
 
     fn no_memory(&self, why: &str) -> Failure {
-        wrong(format!("{} is no memory of flowstart's: {why}", self.path.display()))
+        let file = self.path.display();
+        wrong(format!("{file} is no memory of flowstart's: {why}; name another file, or remove this one"))
     }
 
     /// Writes what is known here, and what others have learnt in the meantime.
