@@ -135,7 +135,7 @@ pub(crate) struct RunArgs {
     pub(crate) real: bool,
     /// Most lateness of 99 % of the packets with --real; a run that is later fails with status 4
     /// [default: 1 ms]
-    #[arg(long, value_name = "TIME", requires = "real")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, requires = "real")]
     pub(crate) fidelity: Option<Span>,
 }
 
@@ -206,7 +206,8 @@ pub(crate) struct ReproduceArgs {
     pub(crate) verify: Option<PathBuf>,
     /// Run everything with the seeds 1 to N, and say which claims get another verdict. With
     /// --record the file keeps it; figures that were not run stay as they are there
-    #[arg(long, value_name = "N", conflicts_with_all = ["seed", "runs", "plot", "pages", "markdown"],
+    #[arg(long, value_name = "N", allow_hyphen_values = true,
+        conflicts_with_all = ["seed", "runs", "plot", "pages", "markdown"],
         value_parser = clap::value_parser!(u64).range(2..=100))]
     pub(crate) stability: Option<u64>,
     /// Write the figures as SVG and a page with everything (index.html) into this folder

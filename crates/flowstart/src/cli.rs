@@ -135,6 +135,21 @@ mod tests {
         (!words.iter().any(pattern)).then_some(words)
     }
 
+    /// "unexpected argument '-1'", with the advice to write `-- -1`, says nothing of what is wrong.
+    #[test]
+    fn every_option_that_takes_an_amount_can_say_what_is_wrong_with_a_negative_one() {
+        use clap::CommandFactory as _;
+        let amounts = ["N", "P", "PORT", "RATE", "SHARE", "SIZE", "TIME", "THRESHOLD"];
+        let mut commands = vec![Cli::command()];
+        while let Some(command) = commands.pop() {
+            for option in command.get_arguments().filter(|option| !option.is_positional()) {
+                let takes = option.get_value_names().is_some_and(|names| amounts.contains(&names[0].as_str()));
+                assert!(!takes || option.is_allow_hyphen_values_set(), "{} {option}", command.get_name());
+            }
+            commands.extend(command.get_subcommands().cloned());
+        }
+    }
+
     #[test]
     fn every_command_of_readme_and_docs_is_understood() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -50,12 +50,12 @@ pub(crate) fn write(page: &Page, args: &PageArgs) -> Done {
 /// A figure of a page as a file of its own: the named one, else the first.
 pub(crate) fn alone(page: &Page, name: Option<&str>) -> Result<Figure, Failure> {
     let figures: Vec<&Figure> = page.lead.iter().chain(page.sections.iter().flat_map(|s| &s.figures)).collect();
+    if figures.is_empty() {
+        return Err(Failure::usage("there is no figure in this report"));
+    }
     let titles: Vec<&str> = figures.iter().map(|figure| figure.title.as_str()).collect();
     let place = name.map_or(Ok(0), |name| chosen(&titles, name))?;
-    let Some(figure) = figures.get(place) else {
-        return Err(Failure::usage("there is no figure in this report"));
-    };
-    let mut figure = (*figure).clone();
+    let mut figure = figures[place].clone();
     // A file cannot rely on the page around it.
     let from: Vec<String> = page.provenance.iter().take(3).map(|(key, value)| format!("{key} {value}")).collect();
     let separator = if figure.caption.is_empty() { "" } else { " " };

@@ -59,19 +59,21 @@ pub(crate) struct QuickStartArgs {
     )]
     size: Vec<Bytes>,
     /// Initial window in packets
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 10,
+        value_parser = clap::value_parser!(u32).range(1..))]
     initial_window: u32,
     /// Threshold in packets from which on the window grows by one per round [default: none]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
     threshold: Option<u32>,
     /// Which packets are acknowledged
     #[arg(long, value_enum, default_value_t = Acks::Every)]
     acks: Acks,
     /// Bytes of a full packet, headers included
-    #[arg(long, value_name = "N", default_value_t = 1500, value_parser = clap::value_parser!(u32).range(1..=65_535))]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 1500,
+        value_parser = clap::value_parser!(u32).range(1..=65_535))]
     packet: u32,
     /// Bytes of headers of IP and TCP in each packet
-    #[arg(long, value_name = "N", default_value_t = 40)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 40)]
     headers: u32,
     /// Write a picture: the gain by size, a line per round-trip time (SVG)
     #[arg(short, long, value_name = "FILE")]

@@ -386,8 +386,14 @@ fn a_run_without_samples_has_a_page_without_pictures() {
         output(folder.path(), &["run", "mine.toml", "-o", "x.html", "-o", "x.md"]);
         let page = std::fs::read_to_string(folder.path().join("x.html")).expect("written");
         assert!(page.contains("utilisation") && !page.contains("<h2>Delivered"), "{rest}");
-        let none = refusal(folder.path(), &["run", "mine.toml", "-o", "x.svg"]);
-        assert!(none.contains("there is no figure in this report"), "{none}");
+        for figure in [&[][..], &["--figure", "delay"]] {
+            let arguments = [&["run", "mine.toml", "-o", "x.svg"], figure].concat();
+            let assert = flowstart(folder.path()).args(arguments).assert().code(2);
+            let said = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
+            let (told, none) = (said(&assert.get_output().stdout), said(&assert.get_output().stderr));
+            assert!(none.contains("there is no figure in this report"), "{none}");
+            assert!(told.contains("hystart+cubic"), "what was found is told all the same: {told}");
+        }
     }
 }
 

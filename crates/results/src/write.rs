@@ -126,10 +126,19 @@ impl fmt::Display for WriteError {
 
 impl std::error::Error for WriteError {}
 
+/// Why the system does not write a file, in words.
+fn refused(path: &Path, error: &std::io::Error) -> WriteError {
+    match error.kind() {
+        std::io::ErrorKind::StorageFull => WriteError::new(path, "no space is left"),
+        std::io::ErrorKind::PermissionDenied => WriteError::new(path, "permission denied"),
+        _ => WriteError::new(path, error),
+    }
+}
+
 /// Writes a file piece by piece so that it is there whole or not at all.
 fn write_whole(path: &Path, write: impl FnOnce(&mut std::fs::File) -> std::io::Result<()>) -> Result<(), WriteError> {
-    let mut file = WholeFile::create(path).map_err(|error| WriteError::new(path, error))?;
-    write(file.as_file_mut()).and_then(|()| file.finish()).map_err(|error| WriteError::new(path, error))
+    let mut file = WholeFile::create(path).map_err(|error| refused(path, &error))?;
+    write(file.as_file_mut()).and_then(|()| file.finish()).map_err(|error| refused(path, &error))
 }
 
 /// Removes a file, if it is there.

@@ -95,7 +95,7 @@ pub(crate) struct CompareArgs {
     pub(crate) stack: Option<StackName>,
     /// Most lateness of 99 % of the packets with --real, --quic and --worlds; a race that is later
     /// fails with status 4 [default: 1 ms]
-    #[arg(long, value_name = "TIME", help_heading = "Real")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Real")]
     pub(crate) fidelity: Option<Span>,
     /// Write the bottleneck's packets of each contestant's first run into this folder, as pcapng
     #[arg(long, value_name = "DIR", help_heading = "Output")]

@@ -82,10 +82,10 @@ pub(crate) struct EmulateArgs {
     #[arg(long, value_name = "CMD")]
     pub(crate) server: Option<String>,
     /// How long the server may take to listen
-    #[arg(long, value_name = "TIME", default_value = "10 s")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10 s")]
     pub(crate) ready_within: Span,
     /// Longest run; then COMMAND is ended
-    #[arg(long, value_name = "TIME", default_value = "3600 s")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "3600 s")]
     pub(crate) time_limit: Span,
     /// A scenario file with the path or links, and a pair of hosts for every way of its flows;
     /// options below override its path
@@ -109,32 +109,33 @@ pub(crate) struct EmulateArgs {
     #[arg(long, value_name = "QUEUE", help_heading = "Path")]
     pub(crate) queue: Option<QueueSpec>,
     /// Packets lost on arrival at the bottleneck, such as "0.1 %" or "every 100"
-    #[arg(long, value_name = "SHARE", help_heading = "Path")]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, help_heading = "Path")]
     pub(crate) loss: Option<LossSpec>,
     /// Largest random extra delay behind the bottleneck
-    #[arg(long, value_name = "TIME", help_heading = "Path")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Path")]
     pub(crate) jitter: Option<JitterSpec>,
     /// Rate of the way back, over which downloads come, or "unlimited" [default: --capacity; of a
     /// scenario, what it says]
-    #[arg(long, value_name = "RATE", help_heading = "Path", value_parser = rate_or_unlimited)]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Path",
+        value_parser = rate_or_unlimited)]
     pub(crate) reverse_capacity: Option<Rate>,
     /// Buffer of the way back, if it has a rate [default: --buffer]
-    #[arg(long, value_name = "SIZE", help_heading = "Path")]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Path")]
     pub(crate) reverse_buffer: Option<Buffer>,
     /// Packets lost on the way back, if it has a rate
-    #[arg(long, value_name = "SHARE", help_heading = "Path")]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, help_heading = "Path")]
     pub(crate) reverse_loss: Option<LossSpec>,
     /// Seed of all random numbers [default: 1]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = seed, help_heading = "Path")]
     pub(crate) seed: Option<u64>,
     /// Most lateness of 99 % of the packets; a run that is later fails with status 4 [default: 1
     /// ms]
-    #[arg(long, value_name = "TIME", help_heading = "Output")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Output")]
     pub(crate) fidelity: Option<Span>,
     #[command(flatten)]
     pub(crate) page: PageArgs,
     /// Width of the bins of the table of samples [default: 100 ms]
-    #[arg(long, value_name = "TIME", help_heading = "Output")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Output")]
     pub(crate) sample: Option<Span>,
     /// Folder for the result tables
     #[arg(long, value_name = "DIR", help_heading = "Output")]

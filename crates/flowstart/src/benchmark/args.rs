@@ -127,7 +127,7 @@ pub(crate) struct BenchmarkArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) measured: Vec<PathBuf>,
     /// Rate at which the files of --measured that have no rate_bps were measured
-    #[arg(long, value_name = "RATE", requires = "measured")]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, requires = "measured")]
     pub(crate) measured_rate: Option<Rate>,
     /// A scenario file with the path, and with the flows that are there before; options below
     /// override it

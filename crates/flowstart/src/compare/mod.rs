@@ -5,9 +5,9 @@ mod worlds;
 use std::path::{Path, PathBuf};
 
 use flowstart_pages::compare::{Shown, TITLES};
-use flowstart_race::{Background, Carrier, Contestant, Others, Purpose, Race, RaceResult, RunOptions};
+use flowstart_race::{Background, Carrier, Contestant, MarkThreshold, Others, Purpose, Race, RaceResult, RunOptions};
 use flowstart_report::Terminal;
-use flowstart_scenario::{Dialect, Scenario};
+use flowstart_scenario::{Buffer, Dialect, Scenario};
 
 use crate::args::{CompareArgs, RacePathArgs};
 use crate::captures::capture;
@@ -58,7 +58,8 @@ pub(crate) fn compare(args: &CompareArgs) -> Done {
     }
     let command = command_line();
     let shown = Shown::new(&result, args.title.clone(), command, warnings);
-    write(&shown, folder.as_deref(), args)?;
+    // What cannot be written is told after what was found.
+    let written = write(&shown, folder.as_deref(), args);
     let captured = match args.pcap.as_ref().filter(|_| !race.real && result.complete) {
         Some(folder) => result.contestants.iter().try_for_each(|contestant| {
             let scenario = result.race.scenario(&contestant.contestant, Purpose::Start, 0);
@@ -70,13 +71,13 @@ pub(crate) fn compare(args: &CompareArgs) -> Done {
         print_json(&result.to_json())?;
     } else {
         let mut text = shown.text(terminal(), args.all, took);
-        if let Some(folder) = &folder {
+        if let Some(folder) = folder.as_ref().filter(|_| written.is_ok()) {
             text.push_str(&format!("parameters: {}\n", folder.join(PARAMETERS).display()));
             text.push_str(&format!("report: {}\n", folder.join(REPORT).display()));
         }
         print(&text)?;
     }
-    captured?;
+    written.and(captured)?;
     if result.complete { verdict } else { Err(Failure::Interrupted) }
 }
 
@@ -188,7 +189,34 @@ pub(crate) fn race(args: &CompareArgs) -> Result<(Race, Vec<String>), Failure> {
     race.validate().map_err(Failure::usage)?;
     let mut warnings = flowstart_race::fit_to_marks(&mut race).map_err(Failure::usage)?;
     warnings.extend(scenario.and_then(|(scenario, file)| not_heeded(&scenario, file, &race, "race")));
+    warnings.extend(queues_heed(&race, args));
     Ok((race, warnings))
+}
+
+/// What the command line says of queues, and no contestant's queue heeds.
+fn queues_heed(race: &Race, args: &CompareArgs) -> Vec<String> {
+    let queues = |race: &Race| -> Vec<_> {
+        let of = |contestant| Some(race.simulation(contestant, Purpose::Start, 0).ok()?.links.first()?.queue);
+        race.contestants.iter().map(of).collect()
+    };
+    let changed = |change: &dyn Fn(&mut Race)| {
+        let mut other = race.clone();
+        change(&mut other);
+        queues(&other) != queues(race)
+    };
+    let mut said = Vec::new();
+    if args.path.mark.is_some() && ![1, 2].into_iter().any(|n| changed(&|race| race.mark = MarkThreshold::Packets(n))) {
+        said.push(
+            "--mark counts for nothing: no contestant's queue marks above a threshold that it leaves open; name one, \
+             such as -C dctcp@step_mark"
+                .to_owned(),
+        );
+    }
+    let packets = |n| move |race: &mut Race| race.path.buffer = Some(Buffer::Packets(n));
+    if args.path.path.buffer.is_some() && ![1, 2].into_iter().any(|n| changed(&packets(n))) {
+        said.push("--buffer counts for nothing: all contestants' queues have limits of their own".to_owned());
+    }
+    said
 }
 
 /// Which keys of a scenario file count for nothing in this race or `what` else has contestants and

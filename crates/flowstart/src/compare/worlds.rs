@@ -130,27 +130,34 @@ fn show(told: &[Told], folder: Option<&Path>, args: &CompareArgs, notes: Vec<Str
         let lines = [worlds::sentences(&list), worlds::remarks(&list)].map(|lines| lines.join("\n"));
         format!("{title}\n\n{}\n{}\n", table.to_terminal(terminal), lines.join("\n\n"))
     };
-    if let Some(folder) = folder {
-        write_file(&folder.join(DOCUMENT), format!("{document:#}\n").as_bytes())?;
-        write_file(&folder.join(TABLE), table.to_csv().as_bytes())?;
-        write_file(&folder.join(REPORT), page.to_html().as_bytes())?;
-    }
-    for file in &args.output.files {
-        let text = match ending(file, &ENDINGS)? {
-            "html" => page.to_html(),
-            "json" => format!("{document:#}\n"),
-            "csv" => table.to_csv(),
-            "md" => page.to_markdown(),
-            _ => plain(flowstart_report::Terminal::plain()),
-        };
-        write_file(file, text.as_bytes())?;
-    }
+    // What cannot be written is told after what was found.
+    let write = || -> Done {
+        if let Some(folder) = folder {
+            write_file(&folder.join(DOCUMENT), format!("{document:#}\n").as_bytes())?;
+            write_file(&folder.join(TABLE), table.to_csv().as_bytes())?;
+            write_file(&folder.join(REPORT), page.to_html().as_bytes())?;
+        }
+        for file in &args.output.files {
+            let text = match ending(file, &ENDINGS)? {
+                "html" => page.to_html(),
+                "json" => format!("{document:#}\n"),
+                "csv" => table.to_csv(),
+                "md" => page.to_markdown(),
+                _ => plain(flowstart_report::Terminal::plain()),
+            };
+            write_file(file, text.as_bytes())?;
+        }
+        Ok(())
+    };
+    let written = write();
     if args.output.json {
-        return print_json(&document);
+        print_json(&document)?;
+        return written;
     }
     let mut text = plain(terminal());
-    if let Some(folder) = folder {
+    if let Some(folder) = folder.filter(|_| written.is_ok()) {
         text.push_str(&format!("report: {}\n", folder.join(REPORT).display()));
     }
-    print(&text)
+    print(&text)?;
+    written
 }

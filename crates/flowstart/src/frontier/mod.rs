@@ -102,17 +102,18 @@ pub(crate) fn frontier(args: &FrontierArgs) -> Done {
         return print(&format!("shard {shard}: {finished} of all {of} simulated starts are there\n"));
     }
     let shown = Shown::new(&result, subject);
-    if let Some(folder) = &args.out {
-        write(&shown, folder)?;
-    }
-    if !args.page.pages.is_empty() {
-        pages::write(&frontier::page(&shown, &page_command(&command_line())), &args.page)?;
-    }
+    // What cannot be written is told after what was found.
+    let files = args.out.as_ref().map_or(Ok(()), |folder| write(&shown, folder));
+    let pages = match args.page.pages.as_slice() {
+        [] => Ok(()),
+        _ => pages::write(&frontier::page(&shown, &page_command(&command_line())), &args.page),
+    };
     if args.json {
         print_json(&shown.to_json())?;
     } else {
         print(&text(&shown, args))?;
     }
+    files.and(pages)?;
     if result.complete() { Ok(()) } else { Err(Failure::Interrupted) }
 }
 

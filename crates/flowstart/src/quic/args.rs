@@ -59,7 +59,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub(crate) bind: Listening,
     /// UDP port
-    #[arg(short, long, default_value_t = PORT)]
+    #[arg(short, long, allow_hyphen_values = true, default_value_t = PORT)]
     pub(crate) port: u16,
     /// File with the certificate and its key; made if it is not there
     #[arg(long, value_name = "FILE")]
@@ -68,17 +68,17 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
     /// Most bytes of one transfer
-    #[arg(long, value_name = "SIZE", default_value = "10GB")]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, default_value = "10GB")]
     pub(crate) most_bytes: Bytes,
     /// Most time of one transfer
-    #[arg(long, value_name = "TIME", default_value = "60s")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "60s")]
     pub(crate) most_time: Span,
     /// Most connections at the same time
-    #[arg(long, value_name = "N", default_value_t = 64,
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 64,
           value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) connections: usize,
     /// Most connections of one address at the same time; over IPv6, of one /64
-    #[arg(long, value_name = "N", default_value_t = 8,
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 8,
           value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) per_peer: usize,
     /// Most bytes of all transfers of one address (over IPv6, of one /64) in an hour
@@ -108,7 +108,7 @@ pub(crate) struct MemoryArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) memory: Option<PathBuf>,
     /// Time after which what is known of a path counts no more
-    #[arg(long, value_name = "TIME", default_value = "3600s", requires = "memory")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "3600s", requires = "memory")]
     pub(crate) memory_lifetime: Span,
 }
 
@@ -120,7 +120,7 @@ pub(crate) struct ServerArgs {
     /// brackets
     pub(crate) host: String,
     /// UDP port [default: 4433]
-    #[arg(short, long, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(short, long, allow_hyphen_values = true, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: Option<u16>,
     /// Fingerprint of the server's certificate, as `serve` prints it; needed beyond this machine
     #[arg(long, value_name = "HEX")]
@@ -151,14 +151,14 @@ pub(crate) struct FetchArgs {
     #[command(flatten)]
     pub(crate) server: ServerArgs,
     /// Bytes to transfer; a bare number is bytes, and K, M, G and T are those of iperf3, of 1024
-    #[arg(short = 'n', long, value_name = "SIZE", value_parser = size)]
+    #[arg(short = 'n', long, value_name = "SIZE", allow_hyphen_values = true, value_parser = size)]
     pub(crate) size: Option<Bytes>,
     /// Time to transfer for; a bare number is seconds, and 0 for as long as the server lets it, or
     /// until Ctrl-C
-    #[arg(short, long, value_name = "TIME", value_parser = seconds)]
+    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true, value_parser = seconds)]
     pub(crate) time: Option<Span>,
     /// Streams that carry the data; 16 carry it if fewer are named
-    #[arg(short = 'P', long, value_name = "N", default_value_t = 1,
+    #[arg(short = 'P', long, value_name = "N", allow_hyphen_values = true, default_value_t = 1,
           value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) parallel: u8,
     /// This end sends (otherwise the server does)

@@ -64,17 +64,20 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Done {
     }
     pages::prepare(&args.page)?;
     let ran = make(&wanted, args.full, args)?;
-    if let Some(folder) = &args.plot {
-        plot(&papers, &ran.results, folder)?;
-    }
-    if !args.page.pages.is_empty() {
-        let sections: Vec<_> = ran.results.iter().map(|result| (result, shown::figures(result))).collect();
-        pages::write(&shown::page(&papers, &sections, &command_line()), &args.page)?;
-    }
-    if let Some(file) = &args.record {
-        kept::keep(file, &ran, args.full)?;
-    }
-    show(&papers, &ran.results, None, Some(ran.took), args)
+    // What cannot be written is told after what was found.
+    let write = || -> Done {
+        if let Some(folder) = &args.plot {
+            plot(&papers, &ran.results, folder)?;
+        }
+        if !args.page.pages.is_empty() {
+            let sections: Vec<_> = ran.results.iter().map(|result| (result, shown::figures(result))).collect();
+            pages::write(&shown::page(&papers, &sections, &command_line()), &args.page)?;
+        }
+        args.record.as_ref().map_or(Ok(()), |file| kept::keep(file, &ran, args.full))
+    };
+    let written = write();
+    let shown = show(&papers, &ran.results, None, Some(ran.took), args);
+    written.and(shown)
 }
 
 /// Quick-Start's testbed on this machine's kernel.

@@ -30,7 +30,7 @@ pub(crate) enum RouterCommand {
         #[arg(long, value_name = "NAME")]
         netns: Option<String>,
         /// Capacity of the link, headers of IP included [default: what the device says]
-        #[arg(long, value_name = "RATE", value_parser = some_rate)]
+        #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = some_rate)]
         capacity: Option<Rate>,
         /// How the load is measured and how long grants count
         #[arg(long, value_enum, default_value = "mean")]
@@ -69,7 +69,8 @@ pub(crate) enum RouterCommand {
     #[command(after_help = "Example: sudo flowstart router cost")]
     Cost {
         /// Runs of 100,000 packets of each kind
-        #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(2..=1000))]
+        #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 15,
+            value_parser = clap::value_parser!(u32).range(2..=1000))]
         runs: u32,
         /// Print one JSON document
         #[arg(long)]
@@ -88,7 +89,7 @@ pub(crate) enum RouterCommand {
         #[arg(long)]
         json: bool,
         /// Time between two lines
-        #[arg(long, value_name = "TIME", default_value = "1s")]
+        #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1s")]
         interval: Span,
     },
 }

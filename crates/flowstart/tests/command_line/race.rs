@@ -192,7 +192,11 @@ fn a_race_whose_files_could_not_all_be_written_is_not_said_to_be_complete() {
     assert_eq!(complete(), Some(true));
     std::fs::remove_file(out.join("runs.csv")).unwrap();
     std::fs::create_dir(out.join("runs.csv")).unwrap();
-    assert!(refusal(folder.path(), &race("reno")).contains("runs.csv"));
+    let assert = flowstart(folder.path()).args(race("reno")).assert().code(2);
+    let said = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
+    let (told, wrong) = (said(&assert.get_output().stdout), said(&assert.get_output().stderr));
+    assert!(wrong.contains("runs.csv"), "{wrong}");
+    assert!(told.contains("slow_start+reno") && !told.contains("report: "), "what was found is told: {told}");
     assert_eq!(complete(), Some(false));
     std::fs::remove_dir(out.join("runs.csv")).unwrap();
     output(folder.path(), &race("reno"));
@@ -299,4 +303,25 @@ fn what_draws_random_numbers_is_repeated_as_often_as_was_asked() {
     let json = output(folder.path(), &["run", "bbr.toml", "--runs", "3", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["provenance"]["runs_finished"], 3);
+}
+
+/// They were taken without a word.
+#[test]
+fn what_no_queue_of_a_race_heeds_is_told() {
+    let folder = empty();
+    let said = |more: &[&'static str]| {
+        let arguments = [&["compare", "--no-report", "-n", "100kB", "-t", "200ms"], more].concat();
+        let assert = flowstart(folder.path()).args(arguments).assert().success();
+        String::from_utf8(assert.get_output().stderr.clone()).expect("UTF-8")
+    };
+    let mark = "--mark counts for nothing: no contestant's queue marks above a threshold that it leaves open";
+    assert!(said(&["--mark", "1ms", "-C", "cubic"]).contains(mark));
+    assert!(said(&["--mark", "1ms", "-C", "dctcp@step_mark 2ms"]).contains(mark));
+    assert_eq!(said(&["--mark", "1ms", "-C", "dctcp@step_mark,cubic"]), "");
+    assert_eq!(said(&["--mark", "1packet", "-C", "dctcp@step_mark"]), "");
+    let buffer = "--buffer counts for nothing: all contestants' queues have limits of their own";
+    assert!(said(&["--buffer", "3packets", "-C", "cubic@fq_codel"]).contains(buffer));
+    assert!(said(&["--buffer", "3packets", "-C", "cubic@drop_tail 1BDP"]).contains(buffer));
+    assert_eq!(said(&["--buffer", "3packets", "-C", "cubic@fq_codel,cubic"]), "");
+    assert_eq!(said(&["--buffer", "1packet", "-C", "cubic"]), "");
 }

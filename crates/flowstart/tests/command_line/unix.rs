@@ -121,6 +121,22 @@ fn what_cannot_be_written_does_not_hide_what_was_found() {
     assert!(tables.contains("hystart+cubic") && !tables.contains("results:"), "{tables}");
     let document: serde_json::Value = serde_json::from_str(&run(&["--json"])).expect("JSON");
     assert_eq!(document["flows"][0]["name"], "hystart+cubic");
+    // A table of a folder, and the page of a race.
+    let tables = folder.path().join("others");
+    std::fs::create_dir(&tables).expect("made");
+    std::os::unix::fs::symlink("/dev/full", tables.join("flows.csv")).expect("linked");
+    let full = |arguments: &[&str], wanted: &str| {
+        let output = program().current_dir(folder.path()).args(arguments).output().expect("run");
+        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(wanted), "{said}");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let tables = full(&["run", "x.toml", "--out", "others"], "others/flows.csv cannot be written: no space is left\n");
+    assert!(tables.contains("hystart+cubic"), "{tables}");
+    let race = ["compare", "-C", "cubic", "-n", "100kB", "-t", "200ms", "-o", "full.html"];
+    let tables = full(&race, "cannot write full.html: no space is left");
+    assert!(tables.contains("The start") && tables.contains("hystart+cubic"), "{tables}");
 }
 
 /// Empty tables took the place of an earlier race's.
