@@ -21,6 +21,10 @@ pub enum Jitter {
     Rate,
 }
 
+/// The slowest beginning: until its second packet leaves a flow hears nothing that could end its
+/// wait, and at 1 bit/s that took hours.
+const SLOWEST: Rate = Rate::from_bps(1000);
+
 /// Constants of the detector; the defaults are those of the implementation, with the paper's in
 /// brackets where they differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,8 +34,8 @@ pub enum Jitter {
     serde(deny_unknown_fields, default)
 )]
 pub struct DetectorConfig {
-    /// Rate of the first flow at the beginning; default 1 Mbit/s. The second sends at twice the
-    /// rate.
+    /// Rate of the first flow at the beginning, at least 1 kbit/s; default 1 Mbit/s. The second
+    /// sends at twice the rate.
     pub first_rate: Rate,
     /// Length of a monitor interval in average RTTs, above 0 up to 100; default 1.5 (1).
     pub interval_rtts: f64,
@@ -79,7 +83,7 @@ impl DetectorConfig {
     /// Names the first field that is not, and what it must be.
     pub fn validate(&self) -> Result<(), InvalidConfig> {
         let check = InvalidConfig::unless;
-        check(self.first_rate > Rate::ZERO, "first_rate", "above 0")?;
+        check(self.first_rate >= SLOWEST, "first_rate", "at least 1 kbit/s")?;
         check(self.interval_rtts > 0.0 && self.interval_rtts <= 100.0, "interval_rtts", "above 0 and at most 100")?;
         check(self.max_rate > Rate::ZERO, "max_rate", "above 0")?;
         check(self.threshold >= 1.0 && self.threshold.is_finite(), "threshold", "at least 1")
@@ -95,7 +99,9 @@ mod tests {
         let base = DetectorConfig::default();
         let refused = |config: DetectorConfig| config.validate().err().map(|error| error.field);
         assert_eq!(refused(base), None);
-        assert_eq!(refused(DetectorConfig { first_rate: Rate::ZERO, ..base }), Some("first_rate"));
+        let first_rate = |bps| refused(DetectorConfig { first_rate: Rate::from_bps(bps), ..base });
+        assert_eq!([0, 1, 999].map(first_rate), [Some("first_rate"); 3]);
+        assert_eq!(first_rate(1000), None);
         assert_eq!(refused(DetectorConfig { max_rate: Rate::ZERO, ..base }), Some("max_rate"));
         let interval = |interval_rtts| refused(DetectorConfig { interval_rtts, ..base });
         assert_eq!([0.0, 100.1, f64::NAN].map(interval), [Some("interval_rtts"); 3]);

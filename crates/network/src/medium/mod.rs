@@ -81,6 +81,10 @@ impl MediumConfig {
                 shaper.peak.is_some() || shaper.peak_burst == ShaperConfig::PEAK_BURST,
                 "shaper: peak_burst is the bucket of the peak rate; give a peak, or leave it out",
             )?;
+            unless(
+                shaper.peak.is_none_or(|peak| shaper.line.is_none_or(|line| peak <= line)),
+                "shaper: a peak above the line would have no influence; lower it, or leave it out",
+            )?;
             let faster = |other: Option<Rate>| other.is_none_or(|other| other >= rate.peak());
             unless(faster(shaper.peak) && faster(shaper.line), "shaper: peak and line must not be below the capacity")?;
         }
@@ -289,6 +293,8 @@ mod tests {
         assert!(shaper(bucket).contains("give a peak"));
         let slow = Some(Rate::from_mbps(1));
         assert!(shaper(ShaperConfig { peak: slow, ..ShaperConfig::new(Bytes::new(2_000)) }).contains("below the cap"));
+        let (peak, line) = (Some(Rate::from_mbps(200)), Some(Rate::from_mbps(199)));
+        assert!(shaper(ShaperConfig { peak, line, ..ShaperConfig::new(Bytes::new(2_000)) }).contains("peak above the"));
         let wifi = WifiConfig { others: 90, ..WifiConfig::default() };
         assert!(says(MediumConfig { wifi: Some(wifi), ..MediumConfig::default() }).contains("carry at most"));
         let grants = Some(GrantsConfig { every: Span::ZERO, delay: Span::ZERO });
