@@ -29,6 +29,16 @@ pub(crate) fn run(args: &RunArgs) -> Done {
     let names = names(&args.files);
     let cancel = interrupt::listen();
     let (mut documents, mut done, mut written) = (Vec::new(), 0, Ok(()));
+    let write = |scenario: &Scenario, name: &str, results: &Results, provenance: &Provenance| -> Done {
+        if let Some(folder) = &args.out {
+            let folder = if names.len() > 1 { folder.join(name) } else { folder.clone() };
+            write_results(&folder, results, provenance, &formats).map_err(Failure::usage)?;
+        }
+        if !args.page.pages.is_empty() {
+            pages::write(&report(scenario, name, results, provenance, &cancel)?, &args.page)?;
+        }
+        Ok(())
+    };
     for (scenario, name) in scenarios.iter().zip(&names) {
         if cancel.is_cancelled() {
             break;
@@ -48,17 +58,7 @@ pub(crate) fn run(args: &RunArgs) -> Done {
         done += 1;
         let provenance = Provenance::new(scenario, &results);
         // What cannot be written does not hide what was found.
-        let write = || -> Done {
-            if let Some(folder) = &args.out {
-                let folder = if names.len() > 1 { folder.join(name) } else { folder.clone() };
-                write_results(&folder, &results, &provenance, &formats).map_err(Failure::usage)?;
-            }
-            if !args.page.pages.is_empty() {
-                pages::write(&report(scenario, name, &results, &provenance, &cancel)?, &args.page)?;
-            }
-            Ok(())
-        };
-        written = write();
+        written = write(scenario, name, &results, &provenance);
         if args.json {
             documents.push((results, provenance));
         } else {

@@ -34,6 +34,24 @@ pub(crate) fn run(args: &RunArgs) -> Done {
     let cancel = interrupt::listen();
     let limit = fidelity_limit(args.fidelity);
     let (mut documents, mut written, mut verdict) = (Vec::new(), Ok(()), Ok(()));
+    type Kept<'a> = (&'a Results, &'a Provenance);
+    type Said<'a> = (&'a [Fidelity], &'a [String]);
+    let write = |scenario: &Scenario, name: &str, kept: Kept<'_>, said: Said<'_>| -> Done {
+        let ((results, provenance), (fidelities, left_out)) = (kept, said);
+        if let Some(folder) = &args.out {
+            let folder = if args.files.len() > 1 { folder.join(name) } else { folder.clone() };
+            write_results(&folder, results, provenance, &formats).map_err(Failure::usage)?;
+        }
+        if !args.page.pages.is_empty() {
+            let mut remarks: Vec<String> = fidelities.iter().map(ToString::to_string).collect();
+            remarks.extend(left_out.iter().map(|line| format!("Not as in the simulator: {line}.")));
+            let mut about = about(scenario, name, results, provenance, remarks);
+            about.title.push_str(", on this machine's kernel");
+            let page = pages_of::page(about, results.table("samples"), scenario.output.sample);
+            pages::write(&page, &args.page)?;
+        }
+        Ok(())
+    };
     for (scenario, name) in scenarios.iter().zip(names(&args.files)) {
         let left_out = not_real(scenario, &scenario.simulation(0).map_err(Failure::usage)?);
         for line in &left_out {
@@ -56,22 +74,7 @@ pub(crate) fn run(args: &RunArgs) -> Done {
         verdict = verdict.and(judge_all(&limit, &fidelities));
         let provenance = Provenance::new(scenario, &results);
         // What cannot be written does not hide what was seen.
-        let write = || -> Done {
-            if let Some(folder) = &args.out {
-                let folder = if args.files.len() > 1 { folder.join(&name) } else { folder.clone() };
-                write_results(&folder, &results, &provenance, &formats).map_err(Failure::usage)?;
-            }
-            if !args.page.pages.is_empty() {
-                let mut remarks: Vec<String> = fidelities.iter().map(ToString::to_string).collect();
-                remarks.extend(left_out.iter().map(|line| format!("Not as in the simulator: {line}.")));
-                let mut about = about(scenario, &name, &results, &provenance, remarks);
-                about.title.push_str(", on this machine's kernel");
-                let page = pages_of::page(about, results.table("samples"), scenario.output.sample);
-                pages::write(&page, &args.page)?;
-            }
-            Ok(())
-        };
-        written = write();
+        written = write(scenario, &name, (&results, &provenance), (&fidelities, &left_out));
         if args.json {
             let mut document = to_json(&results, &provenance);
             let list: Vec<_> = fidelities.iter().map(|fidelity| show::fidelity(fidelity, &limit)).collect();
