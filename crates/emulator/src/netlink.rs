@@ -186,5 +186,13 @@ fn bits(address: IpAddr) -> u8 {
 
 /// The number of an interface by its name.
 pub(crate) fn index_of(name: &str) -> Result<u32, Error> {
-    nix::net::if_::if_nametoindex(name).map_err(|error| Error::doing(format_args!("find the interface {name}"), error))
+    nix::net::if_::if_nametoindex(name).map_err(|error| {
+        let what = format_args!("find the interface {name}");
+        // The C library asks a socket, and says of one that it cannot have what it says of a name
+        // that there is not.
+        match std::os::unix::net::UnixDatagram::unbound() {
+            Ok(_) => Error::doing(what, error),
+            Err(no_socket) => Error::doing(what, no_socket),
+        }
+    })
 }

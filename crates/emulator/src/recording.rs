@@ -125,6 +125,12 @@ impl Recording {
         self.bin
     }
 
+    /// The time of which there are bins; what comes later is in the totals only.
+    #[must_use]
+    pub fn covers(&self) -> Span {
+        self.bin * MOST_BINS as u64
+    }
+
     /// By number of the link.
     #[must_use]
     pub fn links(&self) -> &[LinkRecording] {

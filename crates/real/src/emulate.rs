@@ -7,6 +7,7 @@ use flowstart_emulator::{PacketRecord, Recording, World, WorldOutcome};
 use flowstart_parallel::Cancel;
 use flowstart_results::Results;
 use flowstart_scenario::Scenario;
+use flowstart_units::Span;
 
 use super::Error;
 use super::captures::Captures;
@@ -50,7 +51,9 @@ pub fn emulate(
 ) -> Result<Emulated, Error> {
     let layout = Layout::for_programs(&scenario.simulation(0)?, shared)?;
     let sample = scenario.output.sample;
-    let recording = Arc::new(Mutex::new(Recording::new(&layout.config.links, sample)));
+    // Without samples nobody sees the bins.
+    let bin = if sample.is_zero() { Span::from_secs(1) } else { sample };
+    let recording = Arc::new(Mutex::new(Recording::new(&layout.config.links, bin)));
     let captures = Captures::new(captures, &layout.links)?;
     let sink = {
         let (recording, captures) = (recording.clone(), captures.clone());
@@ -87,6 +90,6 @@ pub fn emulate(
             FlowRow { name, algorithm: String::new(), facts, key: Some(flow.key), samples }
         })
         .collect();
-    let results = results((0, scenario.seed), &layout, &recording, &outcome, &flows, true);
+    let results = results((0, scenario.seed), &layout, &recording, &outcome, &flows, !sample.is_zero());
     Ok(Emulated { ended, links: layout.links, recording, outcome, results, captured })
 }

@@ -134,7 +134,7 @@ pub(crate) struct EmulateArgs {
     pub(crate) fidelity: Option<Span>,
     #[command(flatten)]
     pub(crate) page: PageArgs,
-    /// Width of the bins of the table of samples [default: 100 ms]
+    /// Width of the bins of the table of samples; 0 for none [default: 100 ms]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Output")]
     pub(crate) sample: Option<Span>,
     /// Folder for the result tables

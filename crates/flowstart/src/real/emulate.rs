@@ -7,6 +7,7 @@ use flowstart_network::parse_mahimahi;
 use flowstart_real::{Emulated, How, Programs};
 use flowstart_results::{Provenance, to_json, write_results};
 use flowstart_scenario::{PathSpec, RateSpec, Scenario};
+use flowstart_units::{Span, Time};
 
 use super::self_test::self_test;
 use super::{become_able, fidelity_limit, judge, show};
@@ -57,6 +58,13 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Done {
     outcome.faults.iter().for_each(|fault| note(fault));
     let provenance = Provenance::new(&scenario, &results);
     let tables = [show::flow_table(&recording), show::link_table(&links, &recording, &outcome)];
+    let sample = scenario.output.sample;
+    let (lasted, covers) = (outcome.ended.since(Time::ZERO), recording.covers());
+    if !sample.is_zero() && lasted > covers {
+        note(&format!(
+            "samples end after {covers} of {lasted}, which is as many as are kept; --sample makes them wider"
+        ));
+    }
     let warning = unlimited(outcome.unlimited_bytes, &recording);
     // What cannot be written does not hide what was seen.
     let write = || -> Done {
@@ -128,6 +136,9 @@ fn capitalised(text: &impl std::fmt::Display) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
+/// The finest samples.
+const FINEST: Span = Span::from_micros(1);
+
 /// Bytes without a limit that are told, beside those of the flows over links.
 const MUCH_BYTES: u64 = 1_000_000;
 
@@ -165,6 +176,12 @@ fn scenario(args: &EmulateArgs) -> Result<(Scenario, bool), Failure> {
     scenario.seed = args.seed.unwrap_or(scenario.seed);
     if let Some(sample) = args.sample {
         scenario.output.sample = sample;
+    }
+    let sample = scenario.output.sample;
+    if !sample.is_zero() && sample < FINEST {
+        return Err(Failure::Usage(format!(
+            "samples of {sample} are too fine to be told apart: at least {FINEST}, or 0 for none"
+        )));
     }
     scenario.udp.clear();
     scenario.arrivals.clear();

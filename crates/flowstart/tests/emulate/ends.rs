@@ -279,3 +279,48 @@ fn what_a_server_prints_is_not_in_what_the_command_prints() {
     assert!(output.status.success() && said.contains("noise\n"), "{said}");
     assert_eq!(text(&output.stdout), "data\n");
 }
+
+/// It was said that there is no interface lo.
+#[test]
+fn too_few_open_files_for_all_hosts_are_said_to_be_too_few() {
+    if !possible() {
+        return;
+    }
+    let line = "ulimit -n 40; exec \"$0\" emulate --hosts 30 -- true";
+    let output = Command::new("sh").args(["-c", line, env!("CARGO_BIN_EXE_flowstart")]).output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("Too many open files") && !said.contains("ENOENT"), "{said}");
+}
+
+/// Without samples there were some of a microsecond, with rates of gigabits per second; and of fine
+/// ones there were none of what came after a second.
+#[test]
+fn samples_are_as_asked_for_or_it_is_said_what_is_not() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let say = "exec 3<>/dev/udp/$FLOWSTART_SERVER/7; for i in 1 2 3 4 5 6 7 8; do echo $i >&3; sleep 0.2; done";
+    let run = |sample: &str| {
+        let out = folder.path().join(sample);
+        let more = ["--fidelity", "60s", "--out", out.to_str().unwrap(), "--", "bash", "-c", say];
+        let output = emulate(&[&["--sample", sample], &more[..]].concat());
+        let said = text(&output.stderr);
+        let rows = fs::read_to_string(out.join("samples.csv")).map_or(0, |table| table.lines().count() - 1);
+        (output.status.code(), rows, said)
+    };
+    let (status, rows, said) = run("0s");
+    assert_eq!((status, rows), (Some(0), 0), "{said}");
+    let (status, rows, said) = run("1us");
+    assert!(status == Some(0) && rows > 0, "{rows}: {said}");
+    assert!(said.contains("samples end after 1.048576 s of "), "{said}");
+    let (status, rows, said) = run("100ms");
+    assert!(status == Some(0) && rows > 0 && !said.contains("samples end"), "{rows}: {said}");
+    let (status, _, said) = run("1ns");
+    assert_eq!(status, Some(2));
+    assert!(
+        said.contains("error: samples of 1 ns are too fine to be told apart: at least 1 us, or 0 for none"),
+        "{said}"
+    );
+}
