@@ -139,11 +139,18 @@ impl Progress {
     fn is_done(&self) -> bool {
         self.made == self.wanted
     }
+
+    /// True if every run that is wanted is among those of the figure.
+    fn has_all(&self, done: &[&Done]) -> bool {
+        let made = |variant: usize| done.iter().filter(|done| done.job.variant == variant).count() as u64;
+        self.wanted.iter().enumerate().all(|(variant, wanted)| made(variant) == *wanted)
+    }
 }
 
 /// Runs figures and checks their claims, with more runs until every claim is decided or the budget
-/// is spent. Results do not depend on the number of threads. `None` after a cancellation: a claim
-/// over a part of the runs would be another claim.
+/// is spent. Results do not depend on the number of threads. After a cancellation those figures
+/// whose claims had all of their runs, and `None` if there is none: a claim over a part of the runs
+/// would be another claim.
 ///
 /// # Errors
 /// If the threads cannot be started or a simulation cannot be made.
@@ -152,34 +159,36 @@ pub fn reproduce(figures: &[Figure], options: &ReproduceOptions<'_>) -> Result<O
     let mut done: Vec<Done> = Vec::new();
     let mut finished = 0;
     loop {
-        let Some(more) = round(figures, options, &progress, &mut finished)? else { return Ok(None) };
+        let (more, interrupted) = round(figures, options, &progress, &mut finished)?;
         done.extend(more);
         done.sort_by_key(|done| (done.job.figure, done.job.variant, done.job.run));
-        let results: Vec<FigureResult> = figures
-            .iter()
-            .zip(&mut progress)
-            .enumerate()
-            .map(|(number, (figure, progress))| {
-                let of_figure: Vec<&Done> = done.iter().filter(|done| done.job.figure == number).collect();
-                let result = collect(figure, progress.looks(figure), &of_figure);
-                progress.next(figure, &result.claims);
-                result
-            })
-            .collect();
+        let results = figures.iter().zip(&mut progress).enumerate().map(|(number, (figure, progress))| {
+            let of_figure: Vec<&Done> = done.iter().filter(|done| done.job.figure == number).collect();
+            if interrupted && !progress.has_all(&of_figure) {
+                return None;
+            }
+            let result = collect(figure, progress.looks(figure), &of_figure);
+            progress.next(figure, &result.claims);
+            (!interrupted || progress.is_done()).then_some(result)
+        });
+        let results: Vec<FigureResult> = results.collect::<Vec<_>>().into_iter().flatten().collect();
+        if interrupted {
+            return Ok(Some(results).filter(|results| !results.is_empty()));
+        }
         if progress.iter().all(Progress::is_done) {
             return Ok(Some(results));
         }
     }
 }
 
-/// Makes the runs that are wanted; `finished` is how many were made before. `None` after a
-/// cancellation.
+/// Makes the runs that are wanted; `finished` is how many were made before. And whether it was
+/// cancelled: then those runs that were over by then.
 fn round(
     figures: &[Figure],
     options: &ReproduceOptions<'_>,
     progress: &[Progress],
     finished: &mut usize,
-) -> Result<Option<Vec<Done>>, String> {
+) -> Result<(Vec<Done>, bool), String> {
     let (courses, mut work) = plan(figures, progress);
     // Probing takes longest: it comes first, so that short work fills the gaps at the end.
     let most = courses.iter().map(|course| course.probing.rates().len()).max().unwrap_or(0);
@@ -205,25 +214,33 @@ fn round(
             }
         };
         options.spent.iter().for_each(|spent| spent(figure, began.elapsed().as_secs_f64()));
-        result
+        // Nobody can tell whether it was given up midway.
+        (!cancel.is_cancelled()).then_some(result)
     })?;
-    let Some(results) = results.into_iter().collect::<Option<Vec<_>>>().filter(|_| !cancel.is_cancelled()) else {
-        return Ok(None);
-    };
+    let interrupted = cancel.is_cancelled();
     *finished += work.len();
     let mut done: Vec<Done> = Vec::new();
-    let mut probed: Vec<Vec<Probed>> = courses.iter().map(|_| Vec::new()).collect();
+    // `None` once a probe of the course is missing.
+    let mut probed: Vec<Option<Vec<Probed>>> = courses.iter().map(|_| Some(Vec::new())).collect();
     for (work, result) in work.iter().zip(results) {
-        match (work, result) {
-            (Work::Probe(course, _), WorkResult::Probed(one)) => probed[*course].extend((*one)?),
-            (_, WorkResult::Simulated(one)) => done.push((*one)?),
-            (_, WorkResult::Probed(_)) => {}
+        match (work, result.flatten()) {
+            (Work::Probe(course, _), Some(WorkResult::Probed(one))) => {
+                let one = (*one)?;
+                if let Some(probed) = &mut probed[*course] {
+                    probed.extend(one);
+                }
+            }
+            (Work::Probe(course, _), _) => probed[*course] = None,
+            (Work::Simulate(_), Some(WorkResult::Simulated(one))) => done.push((*one)?),
+            (Work::Simulate(_), _) => {}
         }
     }
     for (course, probed) in courses.iter().zip(probed) {
-        done.extend(course.finish(figures, probed, options)?);
+        if let Some(probed) = probed {
+            done.extend(course.finish(figures, probed, options)?);
+        }
     }
-    Ok(Some(done))
+    Ok((done, interrupted))
 }
 
 /// What is to be probed, each only once, and what is to be simulated.

@@ -208,6 +208,23 @@ fn a_cancelled_reproduction_has_no_verdicts() {
     assert_eq!(reproduce(&[figure(GOOD)], &options), Ok(None));
 }
 
+/// Hours of finished figures were lost with the one that was not.
+#[test]
+fn a_cancelled_reproduction_keeps_the_figures_that_were_finished() {
+    let figures = [figure(GOOD), figure(GOOD)];
+    let base = ReproduceOptions { threads: Some(1), pictures: true, runs: Some(1), ..ReproduceOptions::default() };
+    let whole = reproduce(&figures[..1], &base).unwrap();
+    let cancel = Cancel::default();
+    let of_first = figures[0].simulations();
+    let tell = |done: usize, _: usize| {
+        if done > of_first {
+            cancel.cancel();
+        }
+    };
+    let options = ReproduceOptions { cancel: Some(&cancel), progress: Some(&tell), ..base };
+    assert_eq!(reproduce(&figures, &options).unwrap(), whole);
+}
+
 /// Every measure on a run whose numbers can be worked out by hand: 250 packets of 1500 bytes at 20
 /// Mbit/s and 10 ms.
 #[test]

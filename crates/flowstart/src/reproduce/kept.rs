@@ -8,7 +8,7 @@ use flowstart_reproduce::{Figure, FigureRecord, FigureResult, Record, Stability}
 
 use super::{Ran, make};
 use crate::args::ReproduceArgs;
-use crate::output::{Done, Failure, print, write_file};
+use crate::output::{Done, Failure, prepare_file, print, write_file};
 
 /// Data packets that `--verify` simulates: some minutes of two cores.
 const VERIFIED_PACKETS: u64 = 250_000_000;
@@ -38,7 +38,8 @@ fn write(file: &Path, record: &Record) -> Done {
 
 /// Makes sure that the file can be kept, before anything costly is done.
 pub(super) fn prepare(file: &Path) -> Done {
-    write(file, &read(file)?.unwrap_or_default())
+    read(file)?;
+    prepare_file(file)
 }
 
 /// Puts what runs gave into the file; the other figures in it stay.
@@ -100,7 +101,7 @@ pub(super) fn verify(file: &Path, figures: Vec<Figure>, args: &ReproduceArgs) ->
             |number: &&usize| record.figures.get(&figures[**number].name).is_some_and(|kept| kept.full == full);
         let wanted: Vec<Figure> = place.iter().filter(is_full).map(|number| figures[*number].clone()).collect();
         if !wanted.is_empty() {
-            let ran = make(&wanted, full, args)?;
+            let ran = make(&wanted, full, args)?.whole()?;
             took += ran.took;
             again.extend(ran.results);
         }

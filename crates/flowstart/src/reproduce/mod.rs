@@ -16,7 +16,7 @@ use flowstart_reproduce::{
 use crate::args::ReproduceArgs;
 use crate::compare::file_name;
 use crate::interrupt;
-use crate::output::{Done, Failure, prepare_folder, print, print_json, progress, terminal, write_file};
+use crate::output::{Done, Failure, note, prepare_folder, print, print_json, progress, terminal, write_file};
 use crate::pages;
 use crate::scenario::describe;
 use crate::session::command_line;
@@ -31,6 +31,15 @@ struct Ran {
     spent: Vec<f64>,
     /// Time by the clock, seconds.
     took: f64,
+    /// What is missing, if it was interrupted.
+    interrupted: Option<String>,
+}
+
+impl Ran {
+    /// Everything; else nothing of it can be used.
+    fn whole(self) -> Result<Self, Failure> {
+        if self.interrupted.is_some() { Err(Failure::InterruptedEarly) } else { Ok(self) }
+    }
 }
 
 /// Runs what is asked for and shows the verdicts.
@@ -67,17 +76,24 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Done {
     // What cannot be written is told after what was found.
     let write = || -> Done {
         if let Some(folder) = &args.plot {
-            plot(&papers, &ran.results, folder)?;
+            plot(&papers, &ran, folder)?;
         }
         if !args.page.pages.is_empty() {
             let sections: Vec<_> = ran.results.iter().map(|result| (result, shown::figures(result))).collect();
-            pages::write(&shown::page(&papers, &sections, &command_line()), &args.page)?;
+            let mut page = shown::page(&papers, &sections, &command_line());
+            page.warnings.extend(ran.interrupted.clone());
+            pages::write(&page, &args.page)?;
         }
         args.record.as_ref().map_or(Ok(()), |file| kept::keep(file, &ran, args.full))
     };
     let written = write();
     let shown = show(&papers, &ran.results, None, Some(ran.took), args);
-    written.and(shown)
+    written?;
+    if let Some(missing) = &ran.interrupted {
+        note(missing);
+        return Err(Failure::Interrupted);
+    }
+    shown
 }
 
 /// Quick-Start's testbed on this machine's kernel.
@@ -95,7 +111,7 @@ fn for_real(runs: u64, args: &ReproduceArgs) -> Done {
     }
 }
 
-/// Runs figures, perhaps with the whole budget.
+/// Runs figures, perhaps with the whole budget. Who is interrupted gets those that were finished.
 fn make(wanted: &[Figure], full: bool, args: &ReproduceArgs) -> Result<Ran, Failure> {
     let cancel = interrupt::listen();
     let bar = progress("reproducing");
@@ -120,9 +136,13 @@ fn make(wanted: &[Figure], full: bool, args: &ReproduceArgs) -> Result<Ran, Fail
     let began = std::time::Instant::now();
     let results = run(wanted, &options).map_err(Failure::usage)?;
     bar.finish_and_clear();
-    let Some(results) = results else { return Err(Failure::Interrupted) };
+    let Some(results) = results else { return Err(Failure::InterruptedEarly) };
     let spent = spent.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    Ok(Ran { results, spent, took: began.elapsed().as_secs_f64() })
+    let finished = |figure: &Figure| results.iter().any(|result| result.figure.name == figure.name);
+    let spent = wanted.iter().zip(spent).filter(|(figure, _)| finished(figure)).map(|(_, spent)| spent).collect();
+    let interrupted = (results.len() < wanted.len())
+        .then(|| format!("Interrupted: {} of {} figures were finished.", results.len(), wanted.len()));
+    Ok(Ran { results, spent, took: began.elapsed().as_secs_f64(), interrupted })
 }
 
 /// Prints verdicts as asked for.
@@ -152,7 +172,7 @@ fn stability(wanted: &[Figure], seeds: u64, args: &ReproduceArgs) -> Done {
     let of_seed = |seed: u64| {
         let mut figures = wanted.to_vec();
         figures.iter_mut().for_each(|figure| figure.seed(seed));
-        Ok(make(&figures, args.full, args)?.results)
+        Ok(make(&figures, args.full, args)?.whole()?.results)
     };
     let results = (1..=seeds).map(of_seed).collect::<Result<Vec<_>, Failure>>()?;
     let stability = Stability::of(&results, args.full);
@@ -243,10 +263,10 @@ fn document(papers: &[Paper], results: &[FigureResult]) -> Value {
 }
 
 /// Writes the pictures, those of a figure together as well, and the page.
-fn plot(papers: &[Paper], results: &[FigureResult], folder: &Path) -> Done {
+fn plot(papers: &[Paper], ran: &Ran, folder: &Path) -> Done {
     let command = command_line();
     let mut sections = Vec::new();
-    for result in results {
+    for result in &ran.results {
         let pictures = shown::figures(result);
         for (number, (figure, picture)) in pictures.iter().zip(&result.pictures).enumerate() {
             let name = file_name(&format!("{}-{}-{}", result.figure.name, number + 1, picture.title));
@@ -258,5 +278,7 @@ fn plot(papers: &[Paper], results: &[FigureResult], folder: &Path) -> Done {
         }
         sections.push((result, pictures));
     }
-    write_file(&folder.join(PAGE), shown::page(papers, &sections, &command).to_html().as_bytes())
+    let mut page = shown::page(papers, &sections, &command);
+    page.warnings.extend(ran.interrupted.clone());
+    write_file(&folder.join(PAGE), page.to_html().as_bytes())
 }

@@ -72,6 +72,48 @@ fn after_ctrl_c_what_was_finished_is_kept_and_readable_and_the_status_is_130() {
     assert!(runs >= 1, "something was finished in two seconds");
 }
 
+/// It was said that what was finished was kept, and nothing was.
+#[test]
+fn an_interrupted_reproduction_keeps_the_figures_that_were_finished() {
+    let folder = empty();
+    let figure = |name: &str, duration: &str| {
+        let text = format!(
+            "title = \"{name}\"\nshows = \"It.\"\nreplications = {{ by = \"nothing\", because = \"alone.\" }}\n\
+             [scenario]\nduration = \"{duration}\"\npath = {{ capacity = \"1 Gbit/s\", rtt = \"10 ms\" }}\n\
+             flow = [{{ name = \"bulk\" }}]\n[[claim]]\nid = \"full\"\norigin = \"paper\"\nsource = \"Fig. 1\"\n\
+             says = \"It is full.\"\nmeasure = {{ kind = \"time_to_rate\", rate = \"500 Mbit/s\" }}\n\
+             expect = \"<= 1 s\"\n"
+        );
+        std::fs::write(folder.path().join(format!("{name}.toml")), text).expect("written");
+    };
+    figure("short", "500 ms");
+    figure("long", "10000 s");
+    let run = |what: &[&str]| {
+        let mut command = program();
+        command.current_dir(folder.path()).arg("reproduce").args(what).args(["--threads", "1"]);
+        let child = command.args(["--record=kept.json", "-o", "x.md"]);
+        let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+        std::thread::sleep(Duration::from_secs(2));
+        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill").success());
+        let ended = child.wait_with_output().expect("ended");
+        assert_eq!(ended.status.code(), Some(130));
+        [ended.stdout, ended.stderr].map(|text| String::from_utf8(text).expect("UTF-8"))
+    };
+    let [shown, said] = run(&["long.toml"]);
+    assert_eq!((shown.as_str(), said.as_str()), ("", "interrupted before anything was finished\n"));
+    assert!(!folder.path().join("kept.json").exists(), "an empty record is left behind");
+    let [shown, said] = run(&["short.toml", "long.toml"]);
+    assert!(shown.contains("short.toml: short") && !shown.contains("long.toml"), "{shown}");
+    assert!(
+        said.contains("Interrupted: 1 of 2 figures were finished.\ninterrupted; what was finished is kept"),
+        "{said}"
+    );
+    let page = std::fs::read_to_string(folder.path().join("x.md")).expect("the page");
+    assert!(page.contains("Interrupted: 1 of 2 figures were finished."), "{page}");
+    let again = program().current_dir(folder.path()).args(["reproduce", "--recorded=kept.json", "short.toml"]).output();
+    assert!(again.expect("run").status.success());
+}
+
 /// The handler of Ctrl-C took the place of what `nohup` had said, and a closed terminal ended the
 /// program.
 #[cfg(target_os = "linux")]
