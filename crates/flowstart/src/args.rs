@@ -162,7 +162,8 @@ pub(crate) struct ReproduceArgs {
     #[arg(value_name = "PAPER[/FIGURE]")]
     pub(crate) what: Vec<String>,
     /// Say what there is instead of running it
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["full", "seed", "runs", "record", "recorded", "verify", "stability", "plot",
+        "pages", "figure", "markdown", "strict", "threads"])]
     pub(crate) list: bool,
     /// Quick-Start's testbed (figures 6 and 9 to 11) with real packets of this machine's kernel
     /// over an emulated link, every transfer N times [default: 3]. The file of --record and
@@ -172,7 +173,7 @@ pub(crate) struct ReproduceArgs {
         conflicts_with_all = ["list", "full", "seed", "runs", "verify", "stability", "plot", "threads"])]
     pub(crate) real: Option<u64>,
     /// With --real: only the transfers that the paper's claims and the completion times are about
-    #[arg(long, requires = "real")]
+    #[arg(long, requires = "real", conflicts_with = "recorded")]
     pub(crate) quick: bool,
     /// With --real and --record: keep the runs that the file holds and add to them, beginning with
     /// those transfers that have fewest; so the whole can be measured in parts
@@ -202,12 +203,13 @@ pub(crate) struct ReproduceArgs {
     pub(crate) recorded: Option<PathBuf>,
     /// Run again what took little of what this file holds, and say where something else comes out
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = RECORD,
-        conflicts_with_all = ["seed", "runs", "full", "record", "stability", "plot", "pages", "markdown", "json"])]
+        conflicts_with_all = ["seed", "runs", "full", "record", "stability", "plot", "pages", "markdown", "json",
+            "strict"])]
     pub(crate) verify: Option<PathBuf>,
     /// Run everything with the seeds 1 to N, and say which claims get another verdict. With
     /// --record the file keeps it; figures that were not run stay as they are there
     #[arg(long, value_name = "N", allow_hyphen_values = true,
-        conflicts_with_all = ["seed", "runs", "plot", "pages", "markdown"],
+        conflicts_with_all = ["seed", "runs", "plot", "pages", "markdown", "strict"],
         value_parser = clap::value_parser!(u64).range(2..=100))]
     pub(crate) stability: Option<u64>,
     /// Write the figures as SVG and a page with everything (index.html) into this folder

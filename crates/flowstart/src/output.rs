@@ -30,6 +30,9 @@ pub(crate) enum Failure {
     Status(u8),
     /// Ctrl-C: exit status 130.
     Interrupted,
+    /// Ctrl-C where what was finished is shown and in no file, and the option that would have kept
+    /// it: exit status 130.
+    InterruptedUnkept(&'static str),
     /// Ctrl-C before there was anything to be kept: exit status 130.
     InterruptedEarly,
     /// Nobody reads standard output any more: silence, and exit status 0 as far as we are
@@ -100,6 +103,9 @@ impl Failure {
             Self::Fidelity(message) => (4, message.clone()),
             Self::Status(status) => (*status, String::new()),
             Self::Interrupted => (crate::interrupt::STATUS, "interrupted; what was finished is kept".to_owned()),
+            Self::InterruptedUnkept(option) => {
+                (crate::interrupt::STATUS, format!("interrupted; what was finished is shown, and {option} keeps it"))
+            }
             Self::InterruptedEarly => (crate::interrupt::STATUS, "interrupted before anything was finished".to_owned()),
             Self::BrokenPipe => (0, String::new()),
         }

@@ -21,10 +21,25 @@ pub(crate) fn prepare(args: &PageArgs) -> Done {
     Ok(())
 }
 
+/// Refuses, before anything costly is done, a file with a figure that the report will not have.
+pub(crate) fn will_show(titles: &[String], args: &PageArgs) -> Done {
+    let is_picture = |file: &PathBuf| file.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("svg"));
+    if !args.pages.iter().any(is_picture) {
+        return Ok(());
+    }
+    if titles.is_empty() {
+        return Err(Failure::usage("there is no figure in this report"));
+    }
+    let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
+    args.figure.as_deref().map_or(Ok(()), |name| chosen(&titles, name).map(drop))
+}
+
 /// Refuses the name of a figure without a file that shows a single one.
 pub(crate) fn figure_is_shown(figure: Option<&str>, files: &[PathBuf]) -> Done {
     match figure {
-        Some(name) if !files.iter().any(|file| file.extension().is_some_and(|ending| ending == "svg")) => {
+        Some(name)
+            if !files.iter().any(|file| file.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("svg"))) =>
+        {
             Err(Failure::Usage(format!(
                 "--figure {name} says what .svg files show, and none is to be written: name one with --output"
             )))

@@ -260,3 +260,41 @@ fn a_figure_whose_runs_are_all_the_same_says_why() {
         assert!(differ, "{}: nothing differs from run to run; see [replications]", result.figure.name);
     }
 }
+
+/// They were taken without a word.
+#[test]
+fn options_that_would_have_no_effect_are_refused() {
+    let folder = own();
+    for [what, option] in [
+        ["--list", "--markdown"],
+        ["--list", "--strict"],
+        ["--list", "--record"],
+        ["--list", "--recorded"],
+        ["--list", "--plot=x"],
+        ["--list", "-o=x.html"],
+        ["--stability=2", "--strict"],
+        ["--verify", "--strict"],
+    ] {
+        let said = refusal(folder.path(), &["own.toml", what, option]);
+        assert!(said.contains("cannot be used with"), "{what} {option}: {said}");
+    }
+    let kept = concat!("--recorded=", env!("CARGO_MANIFEST_DIR"), "/../../docs/quick-start-real.json");
+    let said = refusal(folder.path(), &["quick-start", "--real", "--quick", kept]);
+    assert!(said.contains("cannot be used with"), "{said}");
+    if cfg!(target_os = "linux") {
+        let said = refusal(folder.path(), &["quick-start", "--real=7", kept]);
+        assert!(said.contains("--recorded runs none"), "{said}");
+    }
+}
+
+/// Whether there was such a figure was looked up when hours of work were done.
+#[test]
+fn a_figure_that_the_report_will_not_have_is_refused_before_anything_is_run() {
+    let folder = own();
+    let said = refusal(folder.path(), &["own.toml", "-o", "x.html", "-o", "x.svg", "--figure", "delay"]);
+    assert!(said.contains("there is no figure \"delay\"; there are: Throughput"), "{said}");
+    let without = &OWN[..OWN.find("[[picture]]").expect("a picture")];
+    std::fs::write(folder.path().join("none.toml"), without).expect("written");
+    assert!(refusal(folder.path(), &["none.toml", "-o", "x.svg"]).contains("there is no figure in this report"));
+    output(folder.path(), &["own.toml", "-o", "x.svg", "--figure", "throughput"], 0);
+}

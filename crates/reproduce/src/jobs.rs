@@ -386,6 +386,19 @@ fn simulate(figure: &Figure, job: Job, pictures: bool, cancel: &Cancel) -> Resul
     Ok(Done { job, values, curves, data_packets: outcome.data_packets, seconds })
 }
 
+impl Figure {
+    /// The titles of the pictures that it will have, before anything is run.
+    #[must_use]
+    pub fn picture_titles(&self) -> Vec<String> {
+        let titles = |(number, picture): (usize, &PictureSpec)| -> Vec<String> {
+            let nothing: Vec<(usize, Vec<Curve>)> =
+                picture_variants(self, picture).into_iter().map(|variant| (variant, Vec::new())).collect();
+            picture.assemble(number, self, &nothing).into_iter().map(|picture| picture.title).collect()
+        };
+        self.pictures.iter().enumerate().flat_map(titles).collect()
+    }
+}
+
 fn picture_variants(figure: &Figure, picture: &PictureSpec) -> Vec<usize> {
     figure.selected(&figure.find("of", &picture.of).unwrap_or_default())
 }

@@ -196,6 +196,7 @@ fn the_same_file_gives_the_same_results_for_any_number_of_threads() {
     assert_eq!(one, run(&figure, 3));
     let titles: Vec<&str> = one.pictures.iter().map(|picture| picture.title.as_str()).collect();
     assert_eq!(titles, ["Throughput, near", "Throughput, far"]);
+    assert_eq!(titles, figure.picture_titles(), "known beforehand");
     let names: Vec<&str> = one.pictures[0].curves.iter().map(|curve| curve.name.as_str()).collect();
     assert_eq!(names, ["with HyStart", "without"]);
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use flowstart_frontier::{Frontier, Grid, Journal, Plan, RunOptions, Shown, Work};
 use flowstart_pages::frontier::{self, tables};
+use flowstart_parallel::Cancel;
 use flowstart_report::Table;
 
 use crate::interrupt;
@@ -53,13 +54,8 @@ pub(crate) fn frontier(args: &FrontierArgs) -> Done {
         prepare_folder(folder)?;
     }
     pages::prepare(&args.page)?;
-    let mut journal = args.out.as_deref().map(|folder| journal(folder, args.resume)).transpose()?;
-    for folder in &args.merge {
-        if let Some(journal) = &mut journal {
-            let taken = journal.take_in(folder).map_err(Failure::usage)?;
-            note(&format!("{}: {taken} results taken in", folder.display()));
-        }
-    }
+    figure_is_there(&frontier, subject, args)?;
+    let journal = args.out.as_deref().map(|folder| opened(folder, args)).transpose()?;
     let works = frontier.works();
     let packets = Frontier::packets(&works);
     note(&format!(
@@ -96,10 +92,11 @@ pub(crate) fn frontier(args: &FrontierArgs) -> Done {
     if let Some(journal) = journal {
         journal.close(&result).map_err(Failure::usage)?;
     }
-    if let (Some(shard), false) = (args.shard, cancel.is_cancelled()) {
+    if let Some(shard) = args.shard {
         // Tables of a part would be read as those of the whole.
         let (finished, of) = result.finished();
-        return print(&format!("shard {shard}: {finished} of all {of} simulated starts are there\n"));
+        print(&format!("shard {shard}: {finished} of all {of} simulated starts are there\n"))?;
+        return if cancel.is_cancelled() { Err(Failure::Interrupted) } else { Ok(()) };
     }
     let shown = Shown::new(&result, subject);
     // What cannot be written is told after what was found.
@@ -114,7 +111,23 @@ pub(crate) fn frontier(args: &FrontierArgs) -> Done {
         print(&text(&shown, args))?;
     }
     files.and(pages)?;
-    if result.complete() { Ok(()) } else { Err(Failure::Interrupted) }
+    match (result.complete(), &args.out) {
+        (true, _) => Ok(()),
+        (false, Some(_)) => Err(Failure::Interrupted),
+        (false, None) => Err(Failure::InterruptedUnkept("--out DIR")),
+    }
+}
+
+/// Refuses the name of a figure that the report will not have, before anything costly is done.
+fn figure_is_there(frontier: &Frontier, subject: &str, args: &FrontierArgs) -> Done {
+    if args.page.figure.is_none() {
+        return Ok(());
+    }
+    let stopped = Cancel::default();
+    stopped.cancel();
+    let nothing = RunOptions { cancel: Some(&stopped), ..RunOptions::default() };
+    let result = frontier.run(&nothing).map_err(Failure::Usage)?;
+    pages::alone(&frontier::page(&Shown::new(&result, subject), ""), args.page.figure.as_deref()).map(drop)
 }
 
 /// Packets are told to people in millions.
@@ -176,6 +189,33 @@ fn known_subject(frontier: &Frontier, subject: &str) -> Done {
     }
     let racing: Vec<String> = frontier.contestants().iter().map(ToString::to_string).collect();
     Err(Failure::Usage(format!("\"{subject}\" does not race; there are {}", racing.join(", "))))
+}
+
+/// The records of the folder, with those of others that are to be taken in. If they cannot be,
+/// records that this begun are gone again.
+fn opened(folder: &Path, args: &FrontierArgs) -> Result<Journal, Failure> {
+    if let Some(other) = args.merge.iter().find(|other| !Journal::exists(other)) {
+        return Err(Failure::Usage(format!(
+            "--merge {0}: there is no {1}; a folder is meant that flowstart frontier --out has filled",
+            other.display(),
+            other.join("records.csv").display()
+        )));
+    }
+    let is_new = !Journal::exists(folder);
+    let mut journal = journal(folder, args.resume)?;
+    for other in &args.merge {
+        match journal.take_in(other) {
+            Ok(taken) => note(&format!("{}: {taken} results taken in", other.display())),
+            Err(error) => {
+                drop(journal);
+                if is_new {
+                    let _ = std::fs::remove_file(folder.join("records.csv"));
+                }
+                return Err(Failure::usage(error));
+            }
+        }
+    }
+    Ok(journal)
 }
 
 /// Opens the records of the folder.

@@ -69,7 +69,8 @@ pub(crate) fn fidelity(args: &FidelityArgs) -> Done {
     show(&record, args, false)?;
     kept?;
     if !whole {
-        return Err(Failure::Interrupted);
+        let unkept = args.record.is_none() || !measured;
+        return Err(if unkept { Failure::InterruptedUnkept("--record") } else { Failure::Interrupted });
     }
     if skipped.iter().all(Option::is_some) {
         let why = skipped.into_iter().flatten().next().unwrap_or_default();
@@ -139,6 +140,11 @@ fn added(mut before: Vec<Row>, now: Vec<Row>) -> Result<Vec<Row>, Failure> {
 fn wanted(args: &FidelityArgs) -> Result<Vec<Case>, Failure> {
     if let Some(duration) = args.duration.filter(|duration| !(SHORTEST..=LONGEST).contains(duration)) {
         return Err(Failure::Usage(format!("--duration: {duration} is not between {SHORTEST} and {LONGEST}")));
+    }
+    if args.fidelity == Some(Span::ZERO) {
+        return Err(Failure::usage(
+            "--fidelity: no packet is 0 s late, so every run would be left out; the default is 1 ms",
+        ));
     }
     let controls: Vec<&str> = args.controls.iter().map(String::as_str).collect();
     let duration = args.duration.map(Span::as_secs_f64);

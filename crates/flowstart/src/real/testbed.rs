@@ -15,10 +15,18 @@ use flowstart_pages::testbed as table;
 /// Where what the documentation shows is kept.
 const RECORD: &str = "docs/quick-start-real.json";
 
+/// How often every transfer is run unless it is said.
+const USUAL_RUNS: u64 = 3;
+
 /// Runs the transfers, or reads them, and shows them.
 pub(crate) fn testbed(runs: u64, args: &ReproduceArgs) -> Done {
     pages::prepare(&args.page)?;
     if let Some(file) = &args.recorded {
+        if runs != USUAL_RUNS {
+            return Err(Failure::Usage(format!(
+                "--real={runs} says how often every transfer is run, and --recorded runs none; leave out \"={runs}\""
+            )));
+        }
         let file = place(file);
         let mut record = read(&file)?;
         if args.simulate {
@@ -87,14 +95,14 @@ fn measured(list: &[Case], runs: u64, args: &ReproduceArgs) -> Done {
         record.router = Some(crate::router::measured_cost(ROUTER_RUNS)?);
     }
     if record.rows.is_empty() {
-        return Err(Failure::Interrupted);
+        return Err(Failure::InterruptedEarly);
     }
     if let Some(file) = &file {
         records::write(file, &record)?;
     }
     show(&record, args, false)?;
     if !is_whole {
-        return Err(Failure::Interrupted);
+        return Err(if file.is_some() { Failure::Interrupted } else { Failure::InterruptedUnkept("--record") });
     }
     if record.rows.iter().all(|row| row.kernel.is_empty()) {
         return Err(Failure::Fidelity("no run was punctual: 1 % of the packets were more than 1 ms late".to_owned()));

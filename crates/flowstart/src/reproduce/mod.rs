@@ -72,6 +72,8 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Done {
         prepare_folder(folder)?;
     }
     pages::prepare(&args.page)?;
+    let titles: Vec<String> = wanted.iter().flat_map(Figure::picture_titles).collect();
+    pages::will_show(&titles, &args.page)?;
     let ran = make(&wanted, args.full, args)?;
     // What cannot be written is told after what was found.
     let write = || -> Done {

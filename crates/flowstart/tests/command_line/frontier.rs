@@ -179,3 +179,26 @@ fn a_part_of_the_work_has_neither_document_nor_page() {
     }
     assert_eq!(files(folder.path()), [""; 0]);
 }
+
+/// The folder was left with records of nothing, and refused to be used the next time.
+#[test]
+fn a_folder_that_cannot_be_taken_in_is_named_and_leaves_nothing() {
+    let folder = empty();
+    let said = refusal(folder.path(), &small_grid(&["--out", "results", "--merge", "missing"]));
+    assert!(said.contains("--merge missing: there is no missing/records.csv; a folder is meant"), "{said}");
+    assert_eq!(files(folder.path()), [""; 0]);
+    std::fs::create_dir(folder.path().join("other")).expect("made");
+    std::fs::write(folder.path().join("other/records.csv"), "what,is,this\n1,2,3\n").expect("written");
+    let said = refusal(folder.path(), &small_grid(&["--out", "results", "--merge", "other"]));
+    assert!(said.contains("other/records.csv"), "{said}");
+    assert_eq!(files(folder.path()), ["other"]);
+}
+
+/// Whether there was such a figure was looked up when hours of work were done.
+#[test]
+fn a_figure_that_the_report_will_not_have_is_refused_before_anything_is_run() {
+    let folder = empty();
+    let said = refusal(folder.path(), &["frontier", "-o", "x.svg", "--figure", "colour"]);
+    assert!(said.contains("there is no figure \"colour\"") && said.contains("by path"), "{said}");
+    output(folder.path(), &small_grid(&["-o", "x.svg", "--figure", "queueing delay, P99, by path"]));
+}

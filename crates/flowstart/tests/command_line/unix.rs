@@ -114,6 +114,30 @@ fn an_interrupted_reproduction_keeps_the_figures_that_were_finished() {
     assert!(again.expect("run").status.success());
 }
 
+/// Without a folder nothing was kept, though it was said; a part was shown as the whole.
+#[test]
+fn an_interrupted_frontier_says_what_is_kept_and_shows_no_part_as_the_whole() {
+    let run = |more: &[&str]| {
+        let folder = empty();
+        let mut command = program();
+        command.current_dir(folder.path()).args(["frontier", "-C", "cubic", "--path", "clean", "--threads", "1"]);
+        let child = command.args(more).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+        std::thread::sleep(Duration::from_secs(2));
+        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill").success());
+        let ended = child.wait_with_output().expect("ended");
+        assert_eq!(ended.status.code(), Some(130));
+        let [shown, said] = [ended.stdout, ended.stderr].map(|text| String::from_utf8(text).expect("UTF-8"));
+        let said = said.lines().last().unwrap_or_default().to_owned();
+        (shown, said, folder.path().join("results/report.html").exists())
+    };
+    let (shown, said, _) = run(&[]);
+    assert!(shown.contains("Medians over the grid"), "{shown}");
+    assert_eq!(said, "interrupted; what was finished is shown, and --out DIR keeps it");
+    let (shown, said, page) = run(&["--out", "results", "--shard", "1/2"]);
+    assert!(shown.starts_with("shard 1/2: ") && shown.lines().count() == 1, "{shown}");
+    assert_eq!((said.as_str(), page), ("interrupted; what was finished is kept", false));
+}
+
 /// The handler of Ctrl-C took the place of what `nohup` had said, and a closed terminal ended the
 /// program.
 #[cfg(target_os = "linux")]
