@@ -325,3 +325,23 @@ fn what_no_queue_of_a_race_heeds_is_told() {
     assert_eq!(said(&["--buffer", "3packets", "-C", "cubic@fq_codel,cubic"]), "");
     assert_eq!(said(&["--buffer", "1packet", "-C", "cubic"]), "");
 }
+
+/// A title was put into Markdown as it was: its first line ended the heading, and tags were tags.
+#[test]
+fn a_title_is_one_line_of_plain_text_in_markdown() {
+    let folder = empty();
+    let title = "a <script>alert(1)</script>\n# b | c";
+    output(folder.path(), &short(&["-o", "a.md", "--title", title]));
+    let text = std::fs::read_to_string(folder.path().join("a.md")).expect("Markdown");
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "# a \\<script\\>alert(1)\\</script\\> # b \\| c");
+    assert!(lines[2].starts_with("    flowstart compare ") && lines[3].is_empty(), "{text}");
+}
+
+#[test]
+fn a_figure_may_be_chosen_for_a_file_with_a_capital_ending() {
+    let folder = empty();
+    output(folder.path(), &short(&["-o", "a.SVG", "--figure", "delay"]));
+    let text = std::fs::read_to_string(folder.path().join("a.SVG")).expect("a picture");
+    assert!(text.contains("<title>Queueing delay</title>"), "{text}");
+}

@@ -7,7 +7,7 @@ mod verdict;
 pub mod worlds;
 
 use flowstart_race::{ContestantResult, Others, RaceResult};
-use flowstart_report::{Color, Page, Palette, Table, Terminal};
+use flowstart_report::{Color, Page, Palette, Section, Table, Terminal};
 
 pub use figures::TITLES;
 
@@ -122,18 +122,16 @@ impl<'a> Shown<'a> {
     /// As Markdown.
     #[must_use]
     pub fn markdown(&self) -> String {
-        let mut text = format!("# {}\n\n    {}\n\n", self.title, self.command);
-        for sentence in verdict::verdict(self.result) {
-            text.push_str(&format!("{sentence}\n\n"));
-        }
-        for table in &self.tables {
-            text.push_str(&table.to_markdown());
-            text.push('\n');
-        }
-        for remark in self.remarks() {
-            text.push_str(&format!("- {remark}\n"));
-        }
-        text
+        let tables = Section { tables: self.tables.clone(), ..Section::default() };
+        let page = Page {
+            title: self.title.clone(),
+            command: self.command.clone(),
+            summary: verdict::verdict(self.result),
+            sections: vec![tables],
+            footnotes: self.remarks(),
+            ..Page::default()
+        };
+        page.to_markdown()
     }
 }
 
