@@ -7,6 +7,7 @@ use flowstart_congestion::{AvoidanceConfig, StartConfig};
 use flowstart_race::ALIASES;
 
 use crate::output::{Done, Failure, print};
+use crate::session::quoted;
 
 /// Options of `flowstart new-algorithm`.
 #[derive(Args, Debug)]
@@ -52,7 +53,7 @@ pub(crate) fn new_algorithm(args: &NewAlgorithmArgs) -> Done {
         "{} is ready: the start is in src/lib.rs, what it must keep to in tests/contract.rs.\n\
          cd {} && cargo run    builds it (minutes the first time), and races it beside four others\n",
         folder.display(),
-        folder.display()
+        quoted(&folder.to_string_lossy())
     ))
 }
 
@@ -87,13 +88,22 @@ const TAKEN: &str = "abstract as async await become box break const continue cra
 const TYPES: &str = "Ack Box Debug Default Err Exit ExitReason FlowStart Ok Option OwnError Result Some Span \
                      AfterAck StartConfig Window";
 
+/// Longest name: that of a package may be no longer on crates.io.
+const LONGEST_NAME: usize = 64;
+
 /// Names that a crate, a type and a contestant can have.
 fn check_name(name: &str) -> Done {
     let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     let begins = name.starts_with(|c: char| c.is_ascii_lowercase());
     let is_one_of = |words: &str, name: &str| words.split_whitespace().any(|word| word == name);
     let taken = is_one_of(TAKEN, name) || is_one_of(TYPES, &type_name(name));
-    if !begins || name.len() > 64 || !name.chars().all(letters) || taken {
+    if name.len() > LONGEST_NAME {
+        return Err(Failure::usage(format!(
+            "\"{name}\" has {} letters; the name of a crate and a start has at most {LONGEST_NAME}",
+            name.chars().count()
+        )));
+    }
+    if !begins || !name.chars().all(letters) || taken {
         return Err(Failure::usage(format!(
             "\"{name}\" cannot name a crate and a start; use lower-case letters, digits and underscores \
              that are no word of Rust, as in \"my_start\""
@@ -113,9 +123,9 @@ fn check_name(name: &str) -> Done {
 
 /// The dependency on flowstart, as the manifest writes it.
 fn source(given: Option<&str>) -> Result<String, Failure> {
-    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let string = |text: &str| serde_json::Value::from(text).to_string();
     if let Some(address) = given.filter(|text| text.contains("://")) {
-        return Ok(format!("git = {}", quoted(address)));
+        return Ok(format!("git = {}", string(address)));
     }
     let built_from = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = match given {
@@ -125,7 +135,7 @@ fn source(given: Option<&str>) -> Result<String, Failure> {
             if inner.join("Cargo.toml").is_file() { inner } else { folder.to_owned() }
         }
         None if built_from.join("Cargo.toml").is_file() => built_from.to_owned(),
-        None => return Ok(format!("git = {}", quoted(env!("CARGO_PKG_REPOSITORY")))),
+        None => return Ok(format!("git = {}", string(env!("CARGO_PKG_REPOSITORY")))),
     };
     let manifest = folder.join("Cargo.toml");
     let text = std::fs::read_to_string(&manifest).map_err(|error| Failure::file("read", &manifest, &error))?;
@@ -133,7 +143,7 @@ fn source(given: Option<&str>) -> Result<String, Failure> {
         return Err(Failure::usage(format!("{} is not the manifest of flowstart", manifest.display())));
     }
     let folder = folder.canonicalize().map_err(|error| Failure::file("read", &folder, &error))?;
-    Ok(format!("path = {}", quoted(&folder.to_string_lossy())))
+    Ok(format!("path = {}", string(&folder.to_string_lossy())))
 }
 
 #[cfg(test)]

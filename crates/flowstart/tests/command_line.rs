@@ -433,3 +433,20 @@ fn there_is_a_manual_page_for_every_command() {
         assert!(pages.contains(&page.to_owned()), "{pages:?}");
     }
 }
+
+#[test]
+fn what_is_printed_for_a_new_algorithm_can_be_typed_and_a_long_name_is_told_from_a_wrong_one() {
+    let folder = empty();
+    let text = output(folder.path(), &["new-algorithm", "mine", "--into", "my starts"]);
+    assert!(text.contains("\ncd 'my starts/mine' && cargo run "), "{text}");
+    let said = refusal(folder.path(), &["new-algorithm", &"a".repeat(65)]);
+    assert!(said.contains("has 65 letters; the name of a crate and a start has at most 64"), "{said}");
+}
+
+/// It ran for most of an hour, to leave every run out.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_comparison_that_would_leave_every_run_out_is_refused() {
+    let said = refusal(empty().path(), &["fidelity", "--fidelity", "0"]);
+    assert!(said.contains("--fidelity: no packet is 0 s late"), "{said}");
+}

@@ -30,7 +30,12 @@ pub(crate) fn explain(args: &ExplainArgs) -> Done {
         };
     }
     if let Some(out) = &args.out {
-        if is_picture(out) { prepare_file(out)? } else { prepare_folder(out)? }
+        if is_picture(out) {
+            prepare_file(out)?;
+        } else {
+            no_other_file(out)?;
+            prepare_folder(out)?;
+        }
     }
     let case = case(args)?;
     if let Some(out) = &args.out {
@@ -56,6 +61,21 @@ pub(crate) fn explain(args: &ExplainArgs) -> Done {
 pub(crate) fn pictures_of(args: &ExplainArgs, command: &str) -> Result<Vec<(&'static str, String)>, Failure> {
     let case = case(args)?;
     Ok(figures(&case, command).map(|(name, figure)| (name, figure.to_svg())).to_vec())
+}
+
+/// Endings of files that somebody may want, and that are no names of folders.
+const OTHER_FILES: [&str; 12] = ["png", "jpg", "jpeg", "gif", "webp", "pdf", "eps", "ps", "html", "md", "csv", "json"];
+
+/// Refuses what is not a folder and looks like a file of another format than can be written.
+fn no_other_file(path: &Path) -> Done {
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_lowercase();
+    if path.exists() || !OTHER_FILES.contains(&ending.as_str()) {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "--out: cannot write {}: a single picture is an .svg file; a name without an ending is a folder for all three",
+        path.display()
+    )))
 }
 
 fn is_picture(path: &Path) -> bool {

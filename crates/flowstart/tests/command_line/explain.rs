@@ -73,3 +73,14 @@ fn what_cannot_be_explained_is_refused_in_one_sentence_with_status_2() {
     let both = refusal(folder.path(), &["explain-chirp", "trace.csv", "--rtt", "20ms"]);
     assert!(both.contains("cannot be used with"), "{both}");
 }
+
+/// A folder named x.png was made.
+#[test]
+fn a_picture_in_another_format_is_refused_and_a_folder_with_a_dot_is_not() {
+    let folder = empty();
+    trace(folder.path());
+    let said = refusal(folder.path(), &["explain-chirp", "trace.csv", "--out", "x.PNG"]);
+    assert!(said.contains("cannot write x.PNG: a single picture is an .svg file"), "{said}");
+    output(folder.path(), &["explain-chirp", "trace.csv", "--out", "pictures.2"]);
+    assert_eq!(files(folder.path()), ["pictures.2", "trace.csv"]);
+}
