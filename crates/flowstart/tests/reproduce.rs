@@ -298,3 +298,16 @@ fn a_figure_that_the_report_will_not_have_is_refused_before_anything_is_run() {
     assert!(refusal(folder.path(), &["none.toml", "-o", "x.svg"]).contains("there is no figure in this report"));
     output(folder.path(), &["own.toml", "-o", "x.svg", "--figure", "throughput"], 0);
 }
+
+/// The advice named another file and a longer run than the record was made with.
+#[test]
+fn advice_to_record_again_names_the_file_that_is_meant() {
+    let folder = own();
+    output(folder.path(), &["own.toml", "--record=my kept.json"], 0);
+    let text = OWN.replace("duration = \"1 s\"", "duration = \"2 s\"");
+    std::fs::write(folder.path().join("own.toml"), text).expect("written");
+    let said = refusal(folder.path(), &["own.toml", "--recorded=my kept.json"]);
+    assert!(said.contains("run `flowstart reproduce own.toml --record='my kept.json'`"), "{said}");
+    let said = refusal(folder.path(), &["own.toml", "--recorded=none.json"]);
+    assert!(said.contains("`flowstart reproduce --record=none.json` makes it"), "{said}");
+}

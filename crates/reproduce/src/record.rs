@@ -141,17 +141,12 @@ impl FigureRecord {
     /// What was changed in the figure's file since, or what is recorded although no runs give it,
     /// so that it must be run again.
     pub fn judge(&self, figure: &Figure) -> Result<FigureResult, String> {
-        let again = |what: &str| {
-            format!(
-                "{}: {what} since it was recorded; run `flowstart reproduce {} --full --record`",
-                figure.name, figure.name
-            )
-        };
+        let full = if self.full { " --full" } else { "" };
+        let damaged = |what: &str| format!("{0}: {what}; run `flowstart reproduce {0}{full} --record`", figure.name);
+        let again = |what: &str| damaged(&format!("{what} since it was recorded"));
         if figure.run_hash != self.hash {
             return Err(again("its parameters have changed"));
         }
-        let damaged =
-            |what: &str| format!("{}: {what}; run `flowstart reproduce {} --full --record`", figure.name, figure.name);
         if self.looks.certain != (figure.replications.by == By::Nothing) {
             return Err(damaged("the record has it otherwise whether runs differ"));
         }

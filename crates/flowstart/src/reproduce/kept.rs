@@ -7,8 +7,9 @@ use flowstart_pages::reproduce::Judged;
 use flowstart_reproduce::{Figure, FigureRecord, FigureResult, Record, Stability};
 
 use super::{Ran, make};
-use crate::args::ReproduceArgs;
+use crate::args::{RECORD, ReproduceArgs};
 use crate::output::{Done, Failure, prepare_file, print, write_file};
+use crate::session::quoted;
 
 /// Data packets that `--verify` simulates: some minutes of two cores.
 const VERIFIED_PACKETS: u64 = 250_000_000;
@@ -26,8 +27,18 @@ fn read(file: &Path) -> Result<Option<Record>, Failure> {
         .map_err(|error| Failure::usage(format!("{}: not a record of `reproduce`: {error}", file.display())))
 }
 
+/// The option that writes this file.
+fn option(file: &Path) -> String {
+    if file == Path::new(RECORD) {
+        "--record".to_owned()
+    } else {
+        format!("--record={}", quoted(&file.to_string_lossy()))
+    }
+}
+
 fn existing(file: &Path) -> Result<Record, Failure> {
-    let missing = || Failure::usage(format!("there is no {}; `flowstart reproduce --record` makes it", file.display()));
+    let missing =
+        || Failure::usage(format!("there is no {}; `flowstart reproduce {}` makes it", file.display(), option(file)));
     read(file)?.ok_or_else(missing)
 }
 
@@ -66,16 +77,17 @@ pub(super) fn keep_stability(file: &Path, stability: &Stability) -> Done {
 /// The verdicts on what the file holds.
 pub(super) fn judge(file: &Path, figures: &[Figure]) -> Result<Judged, Failure> {
     let record = existing(file)?;
+    let told = |why: String| why.replace(" --record`", &format!(" {}`", option(file)));
     let mut judged = Judged { results: Vec::new(), record: Record::default(), missing: Vec::new() };
     for figure in figures {
         match record.figures.get(&figure.name) {
-            Some(kept) => judged.results.push(kept.judge(figure).map_err(Failure::usage)?),
+            Some(kept) => judged.results.push(kept.judge(figure).map_err(|why| Failure::Usage(told(why)))?),
             None => judged.missing.push(figure.name.clone()),
         }
     }
     if judged.results.is_empty() {
         let names = judged.missing.join(", ");
-        return Err(Failure::usage(format!("{} does not hold {names}; run it with --record", file.display())));
+        return Err(Failure::usage(format!("{} does not hold {names}; run it with {}", file.display(), option(file))));
     }
     judged.record = record;
     Ok(judged)
