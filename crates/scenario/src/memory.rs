@@ -12,6 +12,9 @@ use super::{ArrivalSpec, FlowSpec, RateSpec, Scenario, ScenarioError, WebSpec};
 
 /// A flow in a simulation with its endpoints, rounded up; measured with 100 000 flows of a byte.
 const PER_FLOW: u64 = 5_500;
+/// What is kept of a run besides rows: columns of tables with room for more; measured with 5000
+/// runs of 1 s.
+const PER_RUN: u64 = 14_000;
 /// What is kept of a flow that is over, and its row in the tables.
 const PER_ROW: u64 = 1_200;
 /// A reply that a user will ask for.
@@ -93,6 +96,11 @@ impl Scenario {
         let replies = self.web.iter().map(|one| self.replies(one)).fold(0, u64::saturating_add);
         let rows = times(PER_ROW, self.runs);
         let needs = [
+            Need {
+                bytes: if self.runs > 1 { times(PER_RUN, self.runs) } else { 0 },
+                key: "runs",
+                advice: "fewer runs would do",
+            },
             Need {
                 bytes: times(flows, times(PER_FLOW, at_once).saturating_add(rows)),
                 key: "flow",

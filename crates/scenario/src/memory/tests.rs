@@ -25,6 +25,15 @@ fn a_hundred_thousand_flows_are_not_refused_but_many_runs_of_them_are() {
     assert!(complaint(&format!("runs = 100\n{flows}")).is_some());
 }
 
+/// Half a million of them took 12 GB.
+#[test]
+fn so_many_runs_that_their_tables_do_not_fit_are_refused() {
+    let text = |runs: u32| format!("runs = {runs}\noutput = {{ sample = \"0 s\" }}\nflow = [{{}}]");
+    assert_eq!(complaint(&text(150_000)), None);
+    let refused = complaint(&text(500_000)).unwrap();
+    assert!(refused.contains("runs") && refused.contains("fewer runs would do"), "{refused}");
+}
+
 #[test]
 fn a_table_of_more_packets_than_fit_is_refused_and_of_fewer_is_not() {
     let output = "output = { packets = true, sample = \"0 s\" }";
