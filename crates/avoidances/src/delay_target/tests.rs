@@ -570,6 +570,25 @@ fn where_a_round_trip_is_shorter_than_the_target_what_is_foreseen_may_come_later
 }
 
 #[test]
+fn what_did_not_come_is_forgotten_on_a_short_path_and_with_a_dismissal() {
+    let delivery = Rate::from_mbps(1000);
+    let again = |meanwhile: fn(&mut DelayTarget)| {
+        let mut control = full(600);
+        let before = [(); 3].map(|()| control.is_in_vain(delivery, 0.0004));
+        meanwhile(&mut control);
+        control.smallest.reset(Span::from_micros(600));
+        (before[2], control.is_in_vain(delivery, 0.0004))
+    };
+    assert_eq!(again(|_| {}), (true, true));
+    assert_eq!(again(DelayTarget::on_dismissal), (true, false));
+    let short = |control: &mut DelayTarget| {
+        control.smallest.reset(Span::from_micros(400));
+        control.is_in_vain(Rate::from_mbps(1000), 0.0004);
+    };
+    assert_eq!(again(short), (true, false));
+}
+
+#[test]
 fn the_target_is_half_of_what_fits_into_a_buffer_that_overflowed() {
     let target_after = |lost: u64, longest: f64| {
         let mut control = control(Span::ZERO);
