@@ -28,6 +28,12 @@ impl Foreseen {
         }
         config.vain_rounds > 0 && self.in_vain >= config.vain_rounds
     }
+
+    /// The next round trip is not the one for which a delay was foreseen: in a pause or a silence a
+    /// queue empties.
+    pub(super) fn skip(&mut self) {
+        self.delay = 0.0;
+    }
 }
 
 #[cfg(test)]
@@ -57,6 +63,22 @@ mod tests {
         let config = DelayTargetConfig::default();
         let up_and_down = [(0.0, 3.0), (0.0, 0.0), (0.0, 3.0), (0.0, -1.0), (0.0, 3.0), (5.0, 0.0), (0.0, 3.0)];
         assert_eq!(doubted(&config, &up_and_down), [false, false, false, true, true, false, false]);
+    }
+
+    #[test]
+    fn what_was_foreseen_before_a_pause_did_neither_come_nor_not_come() {
+        let config = DelayTargetConfig::default();
+        let doubted = |pauses: [bool; 4]| {
+            let mut foreseen = Foreseen::NEW;
+            pauses.map(|pause| {
+                if pause {
+                    foreseen.skip();
+                }
+                foreseen.on_round(&config, 0.0, 0.003, 0.004)
+            })
+        };
+        assert_eq!(doubted([false, true, true, true]), [false; 4]);
+        assert_eq!(doubted([false, false, true, false]), [false, false, false, true], "what was before it counts");
     }
 
     #[test]

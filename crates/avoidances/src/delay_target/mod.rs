@@ -368,6 +368,7 @@ impl DelayTarget {
             self.before = self.rate.unwrap_or(self.before);
         }
         if core::mem::take(&mut self.settling) || silent {
+            self.foreseen.skip();
             return;
         }
         // What others delivered before counts: one bad sample may be the first rate.
@@ -446,6 +447,7 @@ impl CongestionAvoidance for DelayTarget {
             // Of a flow that did not use its rate nothing can be learnt.
             if sample.app_limited {
                 (self.delivered, self.congested) = (0, 0);
+                self.foreseen.skip();
                 if self.brake == Brake::Used {
                     self.brake = Brake::Ready;
                 }

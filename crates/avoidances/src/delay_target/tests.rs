@@ -588,6 +588,32 @@ fn what_did_not_come_is_forgotten_on_a_short_path_and_with_a_dismissal() {
     assert_eq!(again(short), (true, false));
 }
 
+/// In a silence or a pause a queue that was foreseen empties unseen.
+#[test]
+fn what_was_foreseen_before_a_silence_or_a_pause_is_not_missed_after_it() {
+    let delivery = Rate::from_mbps(1000);
+    let doubted = |meanwhile: fn(&mut DelayTarget)| {
+        let mut control = full(600);
+        control.rate = Some(delivery);
+        [(); 3].map(|()| {
+            let doubted = control.is_in_vain(delivery, 0.0004);
+            meanwhile(&mut control);
+            doubted
+        })
+    };
+    assert_eq!(doubted(|_| {}), [false, false, true]);
+    let silence = |control: &mut DelayTarget| {
+        control.reduce(Time::ZERO, Signal::Timeout, &Window::new(10));
+        control.on_round(Time::ZERO);
+    };
+    assert_eq!(doubted(silence), [false; 3]);
+    let pause = |control: &mut DelayTarget| {
+        let rate = DeliveryRate { delivered: 1, interval: ms(1), prior_delivered: 0, app_limited: true };
+        control.on_ack(&Ack { rate: Some(rate), ..ack(1) }, &Window::new(10));
+    };
+    assert_eq!(doubted(pause), [false; 3]);
+}
+
 #[test]
 fn the_target_is_half_of_what_fits_into_a_buffer_that_overflowed() {
     let target_after = |lost: u64, longest: f64| {
