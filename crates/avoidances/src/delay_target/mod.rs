@@ -375,7 +375,8 @@ impl DelayTarget {
         if let Some(delivery) = self.path.delivery {
             self.note_delivery(now, delivery);
         }
-        if self.rate.is_some() && self.path.delivery.is_some() {
+        // The rate of a trial tells nothing of how low it is without.
+        if self.rate.is_some() && self.path.delivery.is_some() && !self.trial.is_offered() {
             self.watch_rate(now);
         }
         let drift = self.rtt.max(self.began_at).checked_sub(self.rtt.min(self.began_at)).unwrap_or(Span::ZERO);
@@ -399,7 +400,8 @@ impl DelayTarget {
             let (full, foreseen) = if self.is_in_vain(delivery, foreseen) { (false, 0.0) } else { (full, foreseen) };
             self.full = full;
             self.before = rate;
-            let hoped_for = if self.uneven { self.hoped_for(now) } else { Rate::ZERO };
+            // Where losses come that no queue announces more is not to be had by sending more.
+            let hoped_for = if self.uneven && self.unannounced == 0 { self.hoped_for(now) } else { Rate::ZERO };
             let tried = self.trial.on_round(&self.config, (rate, delivery, hoped_for), self.loss());
             self.rate = Some(tried.unwrap_or_else(|| self.next_rate(rate, delivery, foreseen)));
             self.watch_length(delivery, least);
