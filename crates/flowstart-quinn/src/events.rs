@@ -199,6 +199,9 @@ impl Events {
                 }
             }
         }
+        // Of packets that only acknowledge nothing is ever told, and who only receives sends no
+        // others.
+        self.forget(now);
         match self.records.back_mut().filter(|record| record.sent >= now) {
             Some(record) => {
                 record.bytes += bytes;

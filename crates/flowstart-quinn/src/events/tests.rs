@@ -429,3 +429,15 @@ fn records_of_what_was_delivered_or_is_never_told_are_let_go() {
     }
     assert!(played.events.records.len() < 2, "{}", played.events.records.len());
 }
+
+#[test]
+fn who_only_receives_keeps_no_records_of_its_acks() {
+    let mut played = slow_start();
+    round(&mut played, 10);
+    // An hour of ACKs; quinn tells that they leave, and never more of them.
+    for _ in 0..36_000 {
+        wait(&mut played, 100);
+        played.events.on_sent(played.now, 35);
+    }
+    assert!(played.events.records.len() < 100, "{}", played.events.records.len());
+}
