@@ -467,7 +467,7 @@ impl Schedule for Adaptive {
     }
 
     fn permission(&self, _number: u32, leaving: u32) -> u32 {
-        leaving.saturating_add(2 * self.config.packets)
+        leaving.saturating_add(self.config.packets.saturating_mul(2))
     }
 
     fn on_loss(&mut self, _now: Time, in_flight: u32) -> Option<(u32, u32)> {

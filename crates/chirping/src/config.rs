@@ -95,8 +95,8 @@ impl AdaptationConfig {
     serde(deny_unknown_fields, default)
 )]
 pub struct PacedChirpingConfig {
-    /// Packets of the first chirps; the last entry holds for all later ones. Each 2 ..= 64; default
-    /// 5, 5, 8, 8, 16 (authors' code).
+    /// Packets of the first chirps; the last entry holds for all later ones. Each 2 ..= 256;
+    /// default 5, 5, 8, 8, 16 (authors' code).
     pub packets: Vec<u32>,
     /// Average gap of the first chirp; default 200 µs, about 60 Mbit/s with packets of 1500 bytes
     /// (authors' code).
@@ -187,7 +187,7 @@ impl PacedChirpingConfig {
         let sizes = 2..=MAX_CHIRP as u32;
         let check = InvalidConfig::unless;
         check(!self.packets.is_empty(), "packets", "a list of at least one number")?;
-        check(self.packets.iter().all(|n| sizes.contains(n)), "packets", "a list of numbers from 2 to 64")?;
+        check(self.packets.iter().all(|n| sizes.contains(n)), "packets", "a list of numbers from 2 to 256")?;
         check(!self.initial_gap.is_zero(), "initial_gap", "longer than zero")?;
         check(within(self.geometry, 1.0, 3.0), "geometry", "between 1 and 3")?;
         check(within(self.initial_chirps, 1.0, 1e6), "initial_chirps", "between 1 and 1000000")?;

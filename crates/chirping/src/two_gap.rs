@@ -24,10 +24,10 @@ use flowstart_control::{Ack, Exit, ExitReason, INFINITE_SSTHRESH, NewMss, Next, 
     serde(deny_unknown_fields, default)
 )]
 pub struct TwoGapChirpingConfig {
-    /// Packets of the first chirps, each 2 ..= 64; default 5, 5, 8, 8.
+    /// Packets of the first chirps, each 2 ..= 256; default 5, 5, 8, 8.
     pub first_packets: Vec<u32>,
-    /// Packets of later chirps on a path that does not aggregate ACKs, 2 ..= 64; default 16. With
-    /// aggregation up to 64.
+    /// Packets of later chirps on a path that does not aggregate ACKs, 2 ..= 256; default 16. With
+    /// aggregation up to 256.
     pub packets: u32,
     /// The first probe gap is the handshake's RTT divided by this, at least 1; default 64.
     pub probe_divisor: u32,
@@ -101,8 +101,12 @@ impl TwoGapChirpingConfig {
     pub fn validate(&self) -> Result<(), InvalidConfig> {
         let check = InvalidConfig::unless;
         let sizes = 2..=MOST_PACKETS;
-        check(self.first_packets.iter().all(|n| sizes.contains(n)), "first_packets", "a list of numbers from 2 to 64")?;
-        check(sizes.contains(&self.packets), "packets", "between 2 and 64")?;
+        check(
+            self.first_packets.iter().all(|n| sizes.contains(n)),
+            "first_packets",
+            "a list of numbers from 2 to 256",
+        )?;
+        check(sizes.contains(&self.packets), "packets", "between 2 and 256")?;
         check(self.probe_divisor >= 1, "probe_divisor", "at least 1")?;
         check(self.load_divisor >= 1, "load_divisor", "at least 1")?;
         check(!self.max_probe_gap.is_zero(), "max_probe_gap", "longer than zero")?;
@@ -172,7 +176,7 @@ impl TwoGap {
     }
 
     fn packets_of(&self, number: u32) -> u32 {
-        let later = || (self.aggregation * 4.0).clamp(f64::from(self.config.packets), f64::from(MOST_PACKETS)) as u32;
+        let later = || ((self.aggregation * 4.0) as u32).max(self.config.packets);
         self.config.first_packets.get(number as usize).copied().unwrap_or_else(later).clamp(2, MOST_PACKETS)
     }
 
@@ -321,5 +325,21 @@ impl Schedule for TwoGap {
         self.probe = mss.gap(self.probe);
         self.load = mss.gap(self.load);
         self.delivery_gap = self.delivery_gap.map(|gap| mss.gap(gap));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chirps_have_at_most_as_many_packets_as_is_said() {
+        let most = TwoGapChirpingConfig { packets: 256, first_packets: vec![256], ..TwoGapChirpingConfig::default() };
+        assert_eq!(most.validate(), Ok(()));
+        let more = TwoGapChirpingConfig { packets: 257, ..TwoGapChirpingConfig::default() };
+        assert_eq!(more.validate().unwrap_err().to_string(), "packets must be between 2 and 256");
+        // Out of range they are moved into it.
+        let packets = |packets| TwoGap::new(&TwoGapChirpingConfig { packets, ..more.clone() }, 1448).packets_of(9);
+        assert_eq!([0, 16, 256, u32::MAX].map(packets), [4, 16, 256, 256]);
     }
 }

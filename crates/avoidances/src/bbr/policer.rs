@@ -84,7 +84,8 @@ impl Policer {
             self.forget();
             return false;
         }
-        let (delivered, lost) = (report.delivered - self.delivered, report.lost.saturating_sub(self.lost));
+        let delivered = report.delivered.saturating_sub(self.delivered);
+        let lost = report.lost.saturating_sub(self.lost);
         let span = report.now.since(self.since);
         let many = lost as f64 >= config.policer_loss_share * delivered as f64;
         if report.losses && delivered > 0 && many && span.as_micros() >= 1_000 {

@@ -41,7 +41,7 @@ impl Flight {
             self.first = number;
         }
         // Transmissions are numbered one after the other.
-        if number == self.first + self.packets.len() as u64 {
+        if number.checked_sub(self.first) == Some(self.packets.len() as u64) {
             self.packets.push_back(Packet { in_flight, lost: self.lost, gone: false });
         }
     }
@@ -60,7 +60,7 @@ impl Flight {
     fn forget_gone(&mut self) {
         while self.packets.front().is_some_and(|packet| packet.gone) {
             self.packets.pop_front();
-            self.first += 1;
+            self.first = self.first.saturating_add(1);
         }
     }
 

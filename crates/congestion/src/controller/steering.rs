@@ -57,7 +57,8 @@ impl<'a> Steering<'a> {
             // In a shared queue nobody gets more than slow start would within a round trip, two
             // packets for each that was delivered, whatever a few told of the rate: that may have
             // been a burst's.
-            let started = u64::from(self.controller.initial_window) + self.controller.last.delivered * 2;
+            let twice = self.controller.last.delivered.saturating_mul(2);
+            let started = u64::from(self.controller.initial_window).saturating_add(twice);
             let started = u32::try_from(started).unwrap_or(u32::MAX);
             let cwnd = if decision.isolation == Isolation::Isolated { cwnd } else { cwnd.min(started) };
             let exit = Exit { reason: ExitReason::Isolation, cwnd, ssthresh, rate: Some(rate) };

@@ -3,12 +3,12 @@
 
 use std::fmt::Debug;
 
-use crate::common::{Loop, MSS, Path};
+use crate::common::{Loop, MSS, Path, any_ack};
 use flowstart_congestion::{
-    Avoidance, AvoidanceConfig, Controller, ControllerConfig, FlowStart, INFINITE_SSTHRESH, Own, OwnAvoidance,
-    OwnStart, Start, StartConfig, Window,
+    Ack, Acked, Avoidance, AvoidanceConfig, Controller, ControllerConfig, DeliveryRate, FlowStart, INFINITE_SSTHRESH,
+    Own, OwnAvoidance, OwnStart, Sent, Start, StartConfig, Window, detection,
 };
-use flowstart_units::{Span, Time};
+use flowstart_units::{Rate, Span, Time};
 
 fn configs() -> impl Iterator<Item = ControllerConfig> {
     let starts = StartConfig::NAMES.iter().map(|name| StartConfig::from_name(name).unwrap());
@@ -78,14 +78,14 @@ fn one_from_outside_is_duplicated_with_its_state() {
             Some(self.0)
         }
 
-        fn grow(&mut self, _ack: &flowstart_congestion::Ack, _window: &mut Window) -> u32 {
+        fn grow(&mut self, _ack: &Ack, _window: &mut Window) -> u32 {
             self.0 += 1;
             0
         }
     }
     let mut one = Start::External(Box::new(Counting(7)));
     let other = one.clone();
-    one.grow(&crate::common::any_ack(), &mut Window::new(1));
+    one.grow(&any_ack(), &mut Window::new(1));
     assert_eq!((one.initial_window(), other.initial_window()), (Some(8), Some(7)));
 }
 
@@ -131,4 +131,35 @@ fn a_rate_in_packets_of_the_mtu_is_one_in_bytes() {
     controller.set_mss(724);
     assert_eq!((controller.cwnd(), controller.ssthresh()), (140, 140));
     assert_eq!(controller.largest_window(), Some(140));
+}
+
+#[test]
+fn counts_that_step_back_or_are_at_the_end_of_their_range_stop_nobody() {
+    for config in configs() {
+        let mut controller = Controller::new(&config);
+        for step in 0..200_u64 {
+            let now = ms(20 * step);
+            // Numbers of packets up to the last there is, deliveries from it on down.
+            let (number, delivered) = (u64::MAX - 199 + step, u64::MAX - step);
+            let rtt = Some(Span::from_millis(15));
+            let (bytes, in_flight) = (MSS, 1);
+            controller.on_sent(&Sent { now, number, seq: u64::MAX, bytes, in_flight, retransmission: false });
+            controller.on_acked(&Acked { now, number, bytes, sent_at: now, rtt, retransmitted: false });
+            let interval = Span::from_millis(15);
+            let rate = DeliveryRate { delivered: 1, interval, prior_delivered: u64::MAX, app_limited: false };
+            let ack = Ack { now, rtt, delivered, lost: 1, total_lost: 200 - step, rate: Some(rate), ..any_ack() };
+            controller.on_ack(&ack);
+            controller.grow(&ack);
+            assert!(controller.cwnd() >= 1, "{}", describe(&config));
+        }
+        let decision = detection::Decision {
+            now: ms(5000),
+            isolation: detection::Isolation::Shared,
+            ratio: 0.0,
+            rate: Rate::from_mbps(10),
+            confidence: None,
+            smallest: Span::MAX,
+        };
+        controller.steering().on_decision(&decision, MSS, 1500);
+    }
 }
