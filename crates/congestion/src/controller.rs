@@ -8,8 +8,8 @@ mod steering;
 
 use flowstart_avoidances::Avoidance;
 use flowstart_control::{
-    Ack, Acked, AfterAck, Afterwards, Answer, CongestionAvoidance, Departure, Exit, ExitReason, FlowStart, Isolation,
-    NewMss, Next, Occasion, Response, Restart, Sent, Signal, Window, stack_pacing_rate,
+    Ack, Acked, AfterAck, Afterwards, Answer, CongestionAvoidance, Connection, Departure, Exit, ExitReason, FlowStart,
+    Isolation, NewMss, Next, Occasion, Response, Restart, Sent, Signal, Window, stack_pacing_rate,
 };
 use flowstart_quick_start::Carried;
 use flowstart_starts::Start;
@@ -100,7 +100,8 @@ impl Controller {
     /// ([`Start::External`], [`Avoidance::External`]).
     #[must_use]
     pub fn join(mut start: Start, mut avoidance: Avoidance, config: &ControllerConfig) -> Self {
-        let mut window = Window::new(start.initial_window().unwrap_or(config.initial_window).max(1));
+        let Connection { initial_window, mss, .. } = config.connection();
+        let mut window = Window::new(start.initial_window().unwrap_or(initial_window).max(1));
         if let Some(ssthresh) = config.initial_ssthresh {
             window.ssthresh = ssthresh.max(2);
         }
@@ -112,10 +113,10 @@ impl Controller {
             watched: start.lookout().is_some() && avoidance.is_scalable(),
             open: false,
             exit: None,
-            pacer: Pacer::new(config.pacing, config.mss),
+            pacer: Pacer::new(config.pacing, mss),
             last: LastSeen { now: Time::ZERO, in_flight: 0, srtt: Span::ZERO, min_rtt: Span::MAX, delivered: 0 },
-            initial_window: config.initial_window.max(1),
-            mss: config.mss.max(1),
+            initial_window,
+            mss,
             tells_packets: avoidance.wants_packets(),
             own_recovery: avoidance.controls_recovery(),
             own_start,
@@ -129,11 +130,11 @@ impl Controller {
         }
     }
 
-    /// Congestion window in packets.
+    /// Congestion window in packets; at least 1, also if an algorithm from outside leaves none.
     #[must_use]
     #[inline]
     pub fn cwnd(&self) -> u32 {
-        self.window.cwnd
+        self.window.cwnd.max(1)
     }
 
     /// Slow-start threshold in packets.
@@ -384,7 +385,13 @@ impl Controller {
             self.pacer.stand_aside();
             return departure;
         }
-        self.pacer.departure(now, next, &self.window, self.avoidance.pacing_rate())
+        self.pacer.departure(now, next, &self.window, self.avoidance_rate())
+    }
+
+    /// The rate of the avoidance, if it has one.
+    #[inline]
+    fn avoidance_rate(&self) -> Option<Rate> {
+        self.avoidance.pacing_rate().filter(|rate| *rate > Rate::ZERO)
     }
 
     /// As [`departure`](Self::departure), and whether the start gave the packet a time of its own.
@@ -395,7 +402,7 @@ impl Controller {
             self.pacer.stand_aside();
             return (departure, true);
         }
-        (self.pacer.departure(now, next, &self.window, self.avoidance.pacing_rate()), false)
+        (self.pacer.departure(now, next, &self.window, self.avoidance_rate()), false)
     }
 
     /// The rate at which packets are to leave one after the other, as of the last question for a

@@ -70,7 +70,8 @@ pub trait CongestionAvoidance {
         None
     }
 
-    /// A pacing rate of its own, instead of the controller's.
+    /// A pacing rate of its own, instead of the controller's. A rate of zero is none: it would
+    /// never let a packet leave again.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }

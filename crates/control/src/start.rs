@@ -45,7 +45,7 @@ pub struct Exit {
     /// Threshold to continue with, in packets.
     pub ssthresh: u32,
     /// Pace at this rate until the avoidance or the controller's pacing has computed one of its
-    /// own.
+    /// own. A rate of zero is none.
     pub rate: Option<Rate>,
 }
 

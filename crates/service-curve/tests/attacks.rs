@@ -135,3 +135,10 @@ fn a_train_that_is_late_once_is_accepted_as_what_it_is_otherwise() {
     assert_eq!(found.verdict, ProbeVerdict::Accepted(Accepted::Constant));
     assert_eq!(found.line(Probability::ONE_PERCENT).unwrap().delay, Span::from_millis(20));
 }
+
+#[test]
+fn more_samples_than_fit_into_memory_are_too_few_of_a_train_that_ends() {
+    let config = ProbeConfig { samples: usize::MAX, warm_up: Span::ZERO, ..ProbeConfig::default() };
+    let found = probe_rate(packets(100), (0..1000).map(Span::from_micros), &config).unwrap();
+    assert!(matches!(found.verdict, ProbeVerdict::Undecided(_)), "{:?}", found.verdict);
+}

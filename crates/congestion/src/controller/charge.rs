@@ -1,7 +1,7 @@
 //! Who is in charge: how a start ends, or begins anew, and what the avoidance is then told.
 
 use flowstart_control::{CongestionAvoidance as _, Exit, ExitReason, FlowStart as _, Isolation, LastRtt, Restart};
-use flowstart_units::Time;
+use flowstart_units::{Rate, Time};
 
 use super::{Controller, LEFT_BEHIND_RTTS, LastSeen, StartExit};
 
@@ -49,7 +49,7 @@ impl Controller {
     pub(super) fn hand_over(&mut self, now: Time, exit: Exit) {
         self.window.cwnd = exit.cwnd.max(1);
         self.window.ssthresh = exit.ssthresh.max(2);
-        if let Some(rate) = exit.rate {
+        if let Some(rate) = exit.rate.filter(|rate| *rate > Rate::ZERO) {
             self.pacer.set_rate(rate, now + self.last.srtt * LEFT_BEHIND_RTTS);
         }
         self.in_charge = false;

@@ -8,6 +8,9 @@ use flowstart_avoidances::AvoidanceConfig;
 use flowstart_control::{Connection, InvalidConfig, Pacing, Setup};
 use flowstart_starts::StartConfig;
 
+/// As scenario files have them.
+const INITIAL_WINDOWS: core::ops::RangeInclusive<u32> = 1..=1_000_000;
+
 /// Everything a controller is made of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ControllerConfig {
@@ -18,7 +21,7 @@ pub struct ControllerConfig {
     /// Threshold in packets the connection begins with, at least 2, if one is known from before
     /// (Linux's `ssthresh` route metric); default none.
     pub initial_ssthresh: Option<u32>,
-    /// Initial window in packets, 1 ..= 1000; default 10 (RFC 6928 section 2).
+    /// Initial window in packets, 1 ..= 1000000; default 10 (RFC 6928 section 2).
     pub initial_window: u32,
     /// Whether and how packets are spaced when neither start nor avoidance say so themselves.
     pub pacing: Pacing,
@@ -41,7 +44,8 @@ impl ControllerConfig {
     /// # Errors
     /// Names the first field that is not, and what it must be.
     pub fn validate(&self) -> Result<(), InvalidConfig> {
-        InvalidConfig::unless((1..=1000).contains(&self.initial_window), "initial_window", "between 1 and 1000")?;
+        let window = INITIAL_WINDOWS.contains(&self.initial_window);
+        InvalidConfig::unless(window, "initial_window", "between 1 and 1000000")?;
         InvalidConfig::unless(self.initial_ssthresh.is_none_or(|s| s >= 2), "initial_ssthresh", "at least 2")?;
         InvalidConfig::unless(self.mss >= 1, "mss", "at least 1 byte")?;
         self.pacing.validate()?;
@@ -49,9 +53,10 @@ impl ControllerConfig {
         self.avoidance.validate()
     }
 
-    fn connection(&self) -> Connection {
-        let Self { initial_window, mss, seed, .. } = *self;
-        Connection { initial_window, mss, paced: self.pacing != Pacing::Off, seed }
+    /// Window, segment size and seed, in their ranges.
+    pub(super) fn connection(&self) -> Connection {
+        let initial_window = self.initial_window.clamp(*INITIAL_WINDOWS.start(), *INITIAL_WINDOWS.end());
+        Connection { initial_window, mss: self.mss.max(1), paced: self.pacing != Pacing::Off, seed: self.seed }
     }
 }
 

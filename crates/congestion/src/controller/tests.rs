@@ -236,7 +236,7 @@ fn values_out_of_range_are_named() {
     let invalid = |config: ControllerConfig| config.validate().unwrap_err().to_string();
     assert_eq!(
         invalid(ControllerConfig { initial_window: 0, ..good.clone() }),
-        "initial_window must be between 1 and 1000"
+        "initial_window must be between 1 and 1000000"
     );
     assert_eq!(invalid(ControllerConfig { mss: 0, ..good.clone() }), "mss must be at least 1 byte");
     assert_eq!(invalid(ControllerConfig { initial_ssthresh: Some(1), ..good }), "initial_ssthresh must be at least 2");

@@ -2,11 +2,12 @@
 //! told of another MTU.
 
 use std::fmt::Debug;
+use std::sync::{Arc, Mutex};
 
 use crate::common::{Loop, MSS, Path, any_ack};
 use flowstart_congestion::{
-    Ack, Acked, Avoidance, AvoidanceConfig, Controller, ControllerConfig, DeliveryRate, FlowStart, INFINITE_SSTHRESH,
-    Own, OwnAvoidance, OwnStart, Sent, Start, StartConfig, Window, detection,
+    Ack, Acked, Avoidance, AvoidanceConfig, CongestionAvoidance, Controller, ControllerConfig, DeliveryRate, FlowStart,
+    INFINITE_SSTHRESH, Own, OwnAvoidance, OwnStart, Sent, Signal, Start, StartConfig, Window, detection,
 };
 use flowstart_units::{Rate, Span, Time};
 
@@ -125,7 +126,7 @@ fn a_rate_in_packets_of_the_mtu_is_one_in_bytes() {
     let cubic = AvoidanceConfig::from_name("cubic").unwrap();
     let config = ControllerConfig { initial_window: 100, ..ControllerConfig::new(StartConfig::SlowStart, cubic) };
     let mut controller = Controller::new(&config);
-    controller.on_signal(ms(1), flowstart_congestion::Signal::Loss);
+    controller.on_signal(ms(1), Signal::Loss);
     controller.end_recovery();
     assert_eq!((controller.cwnd(), controller.ssthresh()), (70, 70));
     controller.set_mss(724);
@@ -162,4 +163,58 @@ fn counts_that_step_back_or_are_at_the_end_of_their_range_stop_nobody() {
         };
         controller.steering().on_decision(&decision, MSS, 1500);
     }
+}
+
+/// One that goes wrong in the given way.
+#[derive(Clone)]
+struct Wrong(&'static str);
+
+impl CongestionAvoidance for Wrong {
+    fn grow(&mut self, _ack: &Ack, _acked: u32, window: &mut Window) {
+        window.cwnd = if self.0 == "no window" { 0 } else { 20 };
+    }
+
+    fn reduce(&mut self, _now: Time, _signal: Signal, _window: &Window) -> u32 {
+        0
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        (self.0 == "no rate").then_some(Rate::ZERO)
+    }
+}
+
+#[test]
+fn an_avoidance_without_a_window_or_with_a_rate_of_zero_does_not_end_a_flow() {
+    for wrong in ["no window", "no rate"] {
+        let own = AvoidanceConfig::own("wrong", "goes wrong", move |_| Box::new(Wrong(wrong))).unwrap();
+        let config = ControllerConfig {
+            initial_ssthresh: Some(2),
+            ..ControllerConfig::new(StartConfig::SlowStart, AvoidanceConfig::Own(own))
+        };
+        let mut flow = Loop::new(Path::new(20, Span::from_millis(20)), Controller::new(&config), 200);
+        flow.run(ms(60_000), |_| {});
+        assert_eq!((flow.delivered, flow.controller.pacing_rate()), (200, None), "{wrong}");
+    }
+}
+
+#[test]
+fn what_is_out_of_range_is_moved_into_it_and_algorithms_from_outside_see_that() {
+    let seen = |initial_window, mss| {
+        let made = Arc::new(Mutex::new(None));
+        let told = Arc::clone(&made);
+        let own = StartConfig::own("looks", "looks at its connection", move |connection| {
+            *told.lock().unwrap() = Some((connection.initial_window, connection.mss));
+            Box::new(flowstart_congestion::start::SlowStart)
+        });
+        let start = StartConfig::Own(own.unwrap());
+        let config = ControllerConfig { initial_window, mss, ..ControllerConfig::new(start, AvoidanceConfig::Reno) };
+        let controller = Controller::new(&config);
+        let seen = made.lock().unwrap().unwrap();
+        assert_eq!(seen, (controller.cwnd(), controller.mss()));
+        (config.validate().is_ok(), seen)
+    };
+    assert_eq!(seen(0, 1200), (false, (1, 1200)));
+    assert_eq!(seen(10, 0), (false, (10, 1)));
+    assert_eq!(seen(1_000_000, u32::MAX), (true, (1_000_000, u32::MAX)));
+    assert_eq!(seen(u32::MAX, 1), (false, (1_000_000, 1)));
 }

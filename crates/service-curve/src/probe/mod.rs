@@ -156,7 +156,7 @@ pub fn probe_rate(
         return Err(Error::InvalidConfig("rate", "above zero and finite"));
     }
     let sampler = Sampler::new(rate, delays.into_iter(), config)?;
-    let kept = Kept { samples: Vec::with_capacity(config.samples), thinning: 1, first: 0 };
+    let kept = Kept { samples: Vec::new(), thinning: 1, first: 0 };
     Ok(Probing { rate, config, sampler, kept, tests: Tests::default(), passed: None }.run())
 }
 
