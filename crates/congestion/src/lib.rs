@@ -36,7 +36,7 @@
 //!
 //! Any [`FlowStart`] goes with any [`CongestionAvoidance`]. One from outside this crate is joined
 //! with [`Start::External`] or [`Avoidance::External`], or has a name wherever names are read:
-//! [`Own`], [`StartConfig::register`]. What it does not say, it leaves to defaults that fit the ACK
+//! [`Own`], `StartConfig::register`. What it does not say, it leaves to defaults that fit the ACK
 //! clock. A start that triples the window until half of the packets it sees are
 //! marked:
 //!

@@ -77,7 +77,7 @@ pub fn contestant(start: &str, avoidance: &str) -> Result<ControllerConfig, Unkn
 }
 
 #[doc = include_str!("../../../docs/quic-events.md")]
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "quinn"))]
 struct EventsPage;
 
 /// A controller for a path whose full packets have so many bytes.

@@ -197,7 +197,8 @@ impl Span {
         }
     }
 
-    /// The quotient of two spans as a float, for reports; infinite if `other` is zero.
+    /// The quotient of two spans as a float, for reports; infinite if `other` is zero, not a
+    /// number if both are.
     #[must_use]
     #[inline]
     pub fn ratio(self, other: Self) -> f64 {
