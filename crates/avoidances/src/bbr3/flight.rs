@@ -37,13 +37,13 @@ pub(super) struct Flight {
 impl Flight {
     /// A packet left.
     pub(super) fn on_sent(&mut self, number: u64, in_flight: u32) {
-        if self.packets.is_empty() {
+        // Transmissions are numbered one after the other. If some are not told of, a start was in
+        // charge meanwhile: what became of those before them was not told either.
+        if number.checked_sub(self.first) != Some(self.packets.len() as u64) {
+            self.packets.clear();
             self.first = number;
         }
-        // Transmissions are numbered one after the other.
-        if number.checked_sub(self.first) == Some(self.packets.len() as u64) {
-            self.packets.push_back(Packet { in_flight, lost: self.lost, gone: false });
-        }
+        self.packets.push_back(Packet { in_flight, lost: self.lost, gone: false });
     }
 
     /// A packet was delivered.
@@ -126,5 +126,17 @@ mod tests {
         flight.on_sent(2, 1);
         flight.on_acked(2);
         assert_eq!(flight.take_newest(), Some(Told { in_flight: 1, lost: 0 }));
+    }
+
+    #[test]
+    fn after_packets_that_were_not_told_of_new_ones_are() {
+        let mut flight = Flight::default();
+        flight.on_sent(0, 1);
+        flight.on_sent(1, 2);
+        // A start was in charge from 2 to 8, and heard alone what was delivered.
+        flight.on_sent(9, 4);
+        flight.on_acked(9);
+        assert_eq!(flight.take_newest(), Some(Told { in_flight: 4, lost: 0 }));
+        assert_eq!(flight.lose_one(), None);
     }
 }
