@@ -74,7 +74,7 @@ impl Watch {
             return false;
         }
         // Chirps are grains: few of them are no measure of a rate.
-        let enough = self.acked >= 2 * config.packets && self.load_before > 0 && !ack.app_limited;
+        let enough = self.acked >= config.packets.saturating_mul(2) && self.load_before > 0 && !ack.app_limited;
         let delivered = enough.then(|| (ack.now.since(self.began).as_nanos() / u64::from(self.acked)).max(1));
         let behind = delivered.is_some_and(|gap| gap as f64 > self.load_before as f64 * config.plateau);
         *self = Self {

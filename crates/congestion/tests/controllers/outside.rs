@@ -218,3 +218,23 @@ fn what_is_out_of_range_is_moved_into_it_and_algorithms_from_outside_see_that() 
     assert_eq!(seen(1_000_000, u32::MAX), (true, (1_000_000, u32::MAX)));
     assert_eq!(seen(u32::MAX, 1), (false, (1_000_000, 1)));
 }
+
+#[test]
+fn chirps_of_more_packets_than_there_may_be_deliver_all_the_same() {
+    for packets in [0, u32::MAX] {
+        for name in ["paced_chirping", "two_gap_chirping", "adaptive_chirping"] {
+            let mut start = StartConfig::from_name(name).unwrap();
+            match &mut start {
+                StartConfig::PacedChirping(config) => config.packets = vec![packets],
+                StartConfig::TwoGapChirping(config) => config.packets = packets,
+                StartConfig::AdaptiveChirping(config) => config.packets = packets,
+                _ => unreachable!("{name}"),
+            }
+            assert!(start.validate().is_err(), "{name}");
+            let config = ControllerConfig::new(start, AvoidanceConfig::from_name("cubic").unwrap());
+            let mut flow = Loop::new(Path::new(20, Span::from_millis(20)), Controller::new(&config), 2000);
+            flow.run(ms(60_000), |_| {});
+            assert_eq!(flow.delivered, 2000, "{name} {packets}");
+        }
+    }
+}
