@@ -33,8 +33,8 @@ impl PairDetector {
         matches!(self, Self::Trains(_))
     }
 
-    /// When the next packet of a connection (0 or 1) leaves. The first question says that the
-    /// connection is open.
+    /// When the next packet of a connection (0 or 1) leaves; at once, if that is a time that has
+    /// come already. The first question says that the connection is open.
     pub fn departure(&mut self, connection: usize, now: Time) -> Departure {
         match self {
             Self::TwoFlows(detector) => detector.departure(connection, now),

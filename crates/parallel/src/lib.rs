@@ -47,7 +47,8 @@ pub fn in_parallel<T: Send>(
     job: impl Fn(usize) -> T + Sync,
 ) -> Result<Vec<Option<T>>, String> {
     let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads.unwrap_or(0))
+        // More threads than jobs would have nothing to do, and take long to start.
+        .num_threads(threads.unwrap_or(0).min(jobs.max(1)))
         .build()
         .map_err(|error| format!("cannot start threads: {error}"))?;
     let (next, finished) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -98,6 +99,13 @@ mod tests {
             let squares = in_parallel(100, Some(threads), &Cancel::default(), |_| {}, |n| n * n).unwrap();
             assert!(squares.iter().enumerate().all(|(n, square)| *square == Some(n * n)));
         }
+    }
+
+    #[test]
+    fn no_more_threads_are_started_than_there_are_jobs() {
+        let twice = in_parallel(2, Some(1_000_000), &Cancel::default(), |_| {}, |_| rayon::current_num_threads());
+        assert_eq!(twice, Ok(vec![Some(2), Some(2)]));
+        assert_eq!(in_parallel(0, Some(7), &Cancel::default(), |_| {}, |n| n), Ok(vec![]));
     }
 
     #[test]
