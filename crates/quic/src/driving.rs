@@ -100,7 +100,7 @@ impl<H: Host> Driver<H> {
             if node.deadline() <= now {
                 node.handle_timeout(now);
             }
-            let mut busy = self.send(node)?;
+            let mut busy = self.send(node);
             for socket in 0..self.host.sockets() {
                 for _ in 0..BATCH {
                     if !self.take(node, socket)? {
@@ -110,7 +110,7 @@ impl<H: Host> Driver<H> {
                 }
             }
             if node.is_over(self.host.now()) {
-                self.send(node)?;
+                self.send(node);
                 return Ok(());
             }
             if !busy {
@@ -130,7 +130,7 @@ impl<H: Host> Driver<H> {
         // Packets that follow one another faster would leave no time for what arrives.
         let apart = departs.since(self.left) > ahead;
         if near && apart && asked.since(self.fresh[socket]) <= FRESH {
-            self.depart_at(node, departs)?;
+            self.depart_at(node, departs);
             self.watching.watched(departs, departs.since(asked));
             asked = self.host.now();
             departed = true;
@@ -144,7 +144,7 @@ impl<H: Host> Driver<H> {
                 // Departures stay punctual.
                 if !node.only_acknowledges() {
                     self.watching.took(self.host.now().since(asked));
-                    self.send(node)?;
+                    self.send(node);
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -160,7 +160,7 @@ impl<H: Host> Driver<H> {
     }
 
     /// Sends everything that may leave now.
-    fn send<N: Node>(&mut self, node: &mut N) -> io::Result<bool> {
+    fn send<N: Node>(&mut self, node: &mut N) -> bool {
         let mut sent = false;
         for number in 0..self.host.sockets() {
             loop {
@@ -169,34 +169,33 @@ impl<H: Host> Driver<H> {
                     node.handle_timeout(now);
                 }
                 let Some(outgoing) = node.poll_transmit(now, number, &mut self.buffer) else { break };
-                self.depart(node, number, &outgoing)?;
+                self.depart(node, number, &outgoing);
                 sent = true;
             }
         }
-        Ok(sent)
+        sent
     }
 
     /// A datagram leaves.
-    fn depart<N: Node>(&mut self, node: &mut N, number: usize, outgoing: &Outgoing) -> io::Result<()> {
+    fn depart<N: Node>(&mut self, node: &mut N, number: usize, outgoing: &Outgoing) {
         let at = self.host.now();
         self.left = at;
         match self.host.send(number, outgoing, &self.buffer) {
-            Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => node.refused(at),
-            // As if the network had lost it.
-            Err(error) if system::is_passing(&error) => {}
-            Err(error) => return Err(error),
+            // As if the network had lost it. Strangers say where answers go, and to some places,
+            // such as port 0, nothing can be sent: that is no reason to leave all others alone.
+            Ok(()) | Err(_) => {}
         }
         node.departed(number, outgoing, at);
-        Ok(())
     }
 
     /// Has the packet that departs at that time made and encrypted, and sends it then. One whose
     /// time has come leaves at once.
-    fn depart_at<N: Node>(&mut self, node: &mut N, until: Time) -> io::Result<()> {
+    fn depart_at<N: Node>(&mut self, node: &mut N, until: Time) {
         let began = self.host.now();
         if until <= began {
-            return self.send(node).map(|_| ());
+            self.send(node);
+            return;
         }
         let ready = (0..self.host.sockets())
             .find_map(|number| Some((number, node.poll_transmit(until, number, &mut self.buffer)?)));
@@ -205,9 +204,8 @@ impl<H: Host> Driver<H> {
         while self.host.now() < until {
             std::hint::spin_loop();
         }
-        match ready {
-            Some((number, outgoing)) => self.depart(node, number, &outgoing),
-            None => Ok(()),
+        if let Some((number, outgoing)) = ready {
+            self.depart(node, number, &outgoing);
         }
     }
 
@@ -252,7 +250,7 @@ impl<H: Host> Driver<H> {
         while self.host.now() < make {
             std::hint::spin_loop();
         }
-        self.depart_at(node, until)?;
+        self.depart_at(node, until);
         self.watching.watched(until, until.since(woke));
         Ok(())
     }

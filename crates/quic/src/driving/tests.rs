@@ -35,6 +35,8 @@ struct Imagined {
     /// How long a core takes to wake.
     waking: Span,
     awake: bool,
+    /// Nothing can be sent to where datagrams are to go.
+    nowhere: bool,
 }
 
 impl Host for Imagined {
@@ -59,7 +61,8 @@ impl Host for Imagined {
     }
 
     fn send(&mut self, _socket: usize, _outgoing: &Outgoing, _data: &[u8]) -> io::Result<()> {
-        Ok(())
+        // As Linux says of port 0.
+        if self.nowhere { Err(io::Error::from_raw_os_error(22)) } else { Ok(()) }
     }
 
     fn wait(&mut self, time: Span) -> bool {
@@ -155,7 +158,7 @@ fn run(
     arrivals: impl IntoIterator<Item = Time>,
     costs: [u64; 2],
 ) -> Sender {
-    drive(departures, arrivals, costs, Time::ZERO, Time::NEVER)
+    drive(departures, arrivals, costs, Time::ZERO, Time::NEVER, false)
 }
 
 /// The same from some time on, with a timer.
@@ -165,6 +168,7 @@ fn drive(
     costs: [u64; 2],
     from: Time,
     timer: Time,
+    nowhere: bool,
 ) -> Sender {
     let clock = Clock::new(Cell::new(from));
     let [making, taking] = costs.map(Span::from_micros);
@@ -180,7 +184,7 @@ fn drive(
         timer,
     };
     let arrivals = arrivals.into_iter().collect();
-    let mut driver = Driver::new(Imagined { clock, arrivals, waking: Span::from_micros(10), awake: false });
+    let mut driver = Driver::new(Imagined { clock, arrivals, waking: Span::from_micros(10), awake: false, nowhere });
     driver.run(&mut node, &mut |_, _| true).unwrap();
     assert!(!driver.host().awake);
     node
@@ -256,7 +260,7 @@ fn who_has_fallen_behind_takes_in_what_there_is_before_it_watches_the_clock() {
     // A thousand datagrams arrived while the machine did something else.
     let departures = (1..=400).map(|number| at(20_000 + 100 * number));
     let arrivals = (0..1_000).map(|number| at(10_000 + number));
-    let mut node = drive(departures, arrivals, [5, 10], at(20_000), Time::NEVER);
+    let mut node = drive(departures, arrivals, [5, 10], at(20_000), Time::NEVER, false);
     assert_eq!(node.taken.len(), 1_000);
     // 10 ms of them, and the packets that left meanwhile.
     let last = node.taken.pop().unwrap().1;
@@ -265,7 +269,7 @@ fn who_has_fallen_behind_takes_in_what_there_is_before_it_watches_the_clock() {
 
 #[test]
 fn a_timer_before_the_departure_comes_first() {
-    let node = drive([at(1_000)], [at(980)], [10, 10], Time::ZERO, at(990));
+    let node = drive([at(1_000)], [at(980)], [10, 10], Time::ZERO, at(990), false);
     assert_eq!(node.timer, Time::NEVER);
     assert_eq!(node.taken.len(), 1);
 }
@@ -278,4 +282,11 @@ fn nothing_arrived_before_its_socket_was_empty_whatever_the_time_of_day_says() {
     assert_eq!(arrived(at(900), waited(500_030), at(500)), at(500));
     assert_eq!(arrived(at(900), Duration::ZERO, at(500)), at(900));
     assert_eq!(arrived(at(900), Duration::MAX, Time::ZERO), Time::ZERO);
+}
+
+/// Strangers say where answers go: one datagram with port 0 would end a server.
+#[test]
+fn a_datagram_that_cannot_be_sent_ends_nothing() {
+    let node = drive([at(1_000), at(2_000)], [], [10, 10], Time::ZERO, Time::NEVER, true);
+    assert_eq!(node.late.len(), 2);
 }
