@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::connection::{Connection, Happening};
 use crate::data::{Receiving, Sink, Source};
 use crate::departures::{MessageDeparture, datagram_sample};
-use crate::endpoint::{Arrival, Endpoint, Limits, Outgoing};
+use crate::endpoint::{Arrival, Doors, Endpoint, Limits, Outgoing};
 use crate::judging::header_bytes;
 use crate::ledger::Ledger;
 use crate::memory::{Lesson, Observed};
@@ -35,6 +35,14 @@ pub const SILENCE: Span = Span::from_secs(3);
 /// A look in one direction is over after so long, with its handshakes: at 40 kbit/s with a round
 /// trip of 1.8 s it takes less than 20 s.
 const LOOK_MOST: Span = Span::from_secs(40);
+
+/// A transfer is over if nothing new is heard or given out for so long, however alive the server's
+/// stack is: six times what a silent connection takes to be over. (own choice)
+const STALLED: Span = Span::from_secs(60);
+
+/// Data for a time is over so long after that time: what waits in queues has arrived by then. (own
+/// choice)
+const LATE: Span = Span::from_secs(120);
 
 /// What went wrong, in one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,6 +106,10 @@ pub struct Client {
     heard: bool,
     /// When the system took in the datagram that is handled, or was last.
     arrived: Time,
+    /// When there was something new last, and what there was then.
+    news: (Time, u64),
+    /// Messages that were read.
+    messages: u64,
     attempts: Attempts,
     accepted: bool,
     sending: Option<Sending>,
@@ -149,7 +161,12 @@ impl Client {
                     sending.watch();
                 }
             }
-            Direction::Down => receiving = Some(Receiving::new(sink, u64::MAX)),
+            Direction::Down => {
+                let receiving = receiving.insert(Receiving::new(sink, u64::MAX));
+                if let Some(size) = request.size {
+                    receiving.bound(size);
+                }
+            }
         }
         Ok(Self {
             lines: endpoints.iter().map(|_| Line::default()).collect(),
@@ -159,6 +176,8 @@ impl Client {
             began: now,
             heard: false,
             arrived: Time::ZERO,
+            news: (now, 0),
+            messages: 0,
             attempts,
             accepted: false,
             sending,
@@ -333,6 +352,7 @@ impl Client {
             }
         }
         self.begin(now);
+        self.note_news(now);
         self.conclude(now);
     }
 
@@ -365,29 +385,49 @@ impl Client {
             let at = self.arrived;
             line.inbound.retain(|stream| receiving.goes_on(at, number, *stream, connection, &mut |_| {}));
         }
-        loop {
+        // What it cannot read it would find again and again.
+        while self.ended.is_none() {
             match self.lines[number].decoder.message() {
                 Ok(None) => break,
-                Ok(Some(Message::Accepted(size))) => {
-                    self.accepted = true;
-                    if let (Some(sending), Some(most)) = (&mut self.sending, size) {
-                        sending.bound(most);
-                    }
-                    self.request.size = self.request.size.or(size);
-                }
-                Ok(Some(Message::Refused(why))) => self.end(now, Err(Failed(format!("{} refuses: {why}", self.to)))),
-                Ok(Some(Message::Report(report))) => self.report = Some(*report),
-                Ok(Some(Message::Received(received))) => self.received = Some(received),
-                Ok(Some(Message::Readings(readings))) => {
-                    if let Err(failed) = self.hear(now, readings) {
+                Ok(Some(message)) => {
+                    self.messages += 1;
+                    if let Err(failed) = self.message(now, message) {
                         self.end(now, Err(failed));
                     }
                 }
-                Ok(Some(Message::Request(_) | Message::Join(_))) => {
-                    let why = format!("{} does not speak flowstart's protocol", self.to);
-                    self.end(now, Err(Failed(why)));
-                }
                 Err(error) => self.end(now, Err(Failed(error.to_string()))),
+            }
+        }
+    }
+
+    /// What the server says has to have a place in this transfer: who sends is not told of sending,
+    /// and who receives not of what it has.
+    fn message(&mut self, now: Time, message: Message) -> Result<(), Failed> {
+        match message {
+            Message::Accepted(size) => {
+                self.accepted = true;
+                if let (Some(sending), Some(most)) = (&mut self.sending, size) {
+                    sending.bound(most);
+                }
+                self.request.size = self.request.size.or(size);
+                if let (Some(receiving), Some(size)) = (&mut self.receiving, self.request.size) {
+                    receiving.bound(size);
+                }
+                Ok(())
+            }
+            Message::Refused(why) => Err(Failed(format!("{} refuses: {why}", self.to))),
+            Message::Report(report) if self.receiving.is_some() => {
+                let senseless = || Failed(format!("{} reports what cannot be", self.to));
+                self.report = Some(report.possible().ok_or_else(senseless)?);
+                Ok(())
+            }
+            Message::Received(received) if self.sending.is_some() => {
+                self.received = Some(received);
+                Ok(())
+            }
+            Message::Readings(readings) => self.hear(now, readings),
+            Message::Request(_) | Message::Join(_) | Message::Report(_) | Message::Received(_) => {
+                Err(Failed(format!("{} does not speak flowstart's protocol", self.to)))
             }
         }
     }
@@ -406,6 +446,23 @@ impl Client {
                 sending.begin(now, number, connection);
             }
         }
+    }
+
+    /// Looks whether there is something new: data that arrived or was given out, or a message.
+    fn note_news(&mut self, now: Time) {
+        let data = self.receiving.as_ref().map_or(0, Receiving::taken);
+        let news = data + self.sending.as_ref().map_or(0, Sending::offered) + self.messages;
+        if news != self.news.1 {
+            self.news = (now, news);
+        }
+    }
+
+    /// When a transfer is over that goes no further, or does not end.
+    fn stalls(&self) -> Time {
+        // An application that is paced may have nothing to say for long.
+        let gap = self.request.paced.map_or(Span::ZERO, |paced| Span::from_nanos(paced.gap));
+        let ends = self.request.nanos.map(|nanos| self.began + Span::from_nanos(nanos) + LATE);
+        (self.news.0 + STALLED + gap).min(ends.unwrap_or(Time::NEVER))
     }
 
     /// When a look is over, whatever it has found.
@@ -444,8 +501,14 @@ impl Client {
                 self.received = Some(receiving.received());
             }
         }
-        if self.report.is_some() && self.received.is_some() {
-            self.end(now, Ok(()));
+        if let (Some(report), Some(received)) = (&self.report, &self.received) {
+            let (sent, arrived) = (report.bytes, received.bytes);
+            // A look that gave up says that it sent nothing.
+            let how = match sent == arrived || self.request.look {
+                true => Ok(()),
+                false => Err(Failed(format!("{}: {sent} bytes were sent, and {arrived} arrived", self.to))),
+            };
+            self.end(now, how);
         }
     }
 }
@@ -467,7 +530,8 @@ impl Node for Client {
         self.carries(data.len());
         self.attempts.heard(now, socket, data);
         if let Some(endpoint) = self.endpoints.get_mut(socket) {
-            endpoint.handle(now, arrival, data, &mut |_| false);
+            let mut doors = Doors { moves: &mut |_| false, enters: &mut || false };
+            endpoint.handle(now, arrival, data, &mut doors);
         }
         self.listen(now);
     }
@@ -531,6 +595,14 @@ impl Node for Client {
         }
         self.try_anew(now);
         self.listen(now);
+        if self.ended.is_none() && self.stalls() <= now {
+            let (to, seconds) = (self.to, STALLED.as_secs_f64());
+            let why = match now.since(self.news.0) >= STALLED {
+                true => format!("{to} is there, but for {seconds} s the transfer has gone no further"),
+                false => format!("{to} has not ended the transfer {} s after its time", LATE.as_secs_f64()),
+            };
+            self.end(now, Err(Failed(why)));
+        }
     }
 
     fn deadline(&self) -> Time {
@@ -541,6 +613,9 @@ impl Node for Client {
             deadline = deadline.min(self.attempts.deadline());
         }
         let look = self.look_ends().filter(|_| self.ended.is_none()).unwrap_or(Time::NEVER);
+        if self.ended.is_none() {
+            deadline = deadline.min(self.stalls());
+        }
         let leaves = self.sending.as_ref().and_then(Sending::leaves).filter(|_| self.ended.is_none());
         let sending = self.sending.as_ref().map_or(Time::NEVER, Sending::deadline);
         deadline.min(sending).min(look).min(leaves.unwrap_or(Time::NEVER))

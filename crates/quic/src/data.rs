@@ -183,6 +183,12 @@ pub struct Receiving {
     fault: Option<String>,
     /// Bytes that may still arrive.
     allowed: u64,
+    /// Bytes that the whole has, if that is known.
+    whole: Option<u64>,
+    /// Where the last of all pieces ends.
+    reached: u64,
+    /// Bytes of the application that have arrived, those twice that came twice.
+    taken: u64,
     short: u32,
 }
 
@@ -192,6 +198,9 @@ impl Receiving {
     pub fn new(sink: Sink, allowed: u64) -> Self {
         Self {
             allowed,
+            whole: None,
+            reached: 0,
+            taken: 0,
             short: 0,
             sink,
             joining: Joining::default(),
@@ -202,6 +211,25 @@ impl Receiving {
             wrong: None,
             fault: None,
         }
+    }
+
+    /// The whole has so many bytes, and nothing lies behind them.
+    pub(crate) fn bound(&mut self, whole: u64) {
+        self.whole = Some(whole);
+        self.stays_within();
+    }
+
+    /// Notes it if a piece reaches behind the end.
+    fn stays_within(&mut self) {
+        if self.whole.is_some_and(|whole| self.reached > whole) {
+            self.fault.get_or_insert_with(|| "the other end sent more than was asked for".to_owned());
+        }
+    }
+
+    /// Bytes of the application that have arrived: those behind a gap, too, and those twice that
+    /// came twice.
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken
     }
 
     /// Bytes that have arrived without a gap.
@@ -300,6 +328,10 @@ impl Receiving {
                         self.fault = Some("the other end sent data that makes no sense".to_owned());
                         return;
                     }
+                    self.reached = self.reached.max(piece.offset + u64::from(piece.left));
+                    if self.whole.is_some_and(|whole| self.reached > whole) {
+                        return self.stays_within();
+                    }
                 }
                 continue;
             }
@@ -325,6 +357,7 @@ impl Receiving {
                 }
             }
             let end = piece.offset + part.len() as u64;
+            self.taken = self.taken.saturating_add(part.len() as u64);
             self.joining.arrived(piece.offset..end);
             hear(piece.offset..end);
             piece.offset = end;

@@ -106,6 +106,14 @@ pub struct Arrival {
     pub ecn: Option<EcnCodepoint>,
 }
 
+/// Who may come in.
+pub(crate) struct Doors<'a> {
+    /// Whether a client's connection may move to where a datagram comes from.
+    pub(crate) moves: &'a mut dyn FnMut(usize) -> bool,
+    /// Whether a client there may have another connection.
+    pub(crate) enters: &'a mut dyn FnMut() -> bool,
+}
+
 /// A datagram to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outgoing {
@@ -202,14 +210,7 @@ impl Endpoint {
     }
 
     /// A datagram is there to be read. Returns the number of a new connection if it opened one.
-    /// `admit` says whether a client's connection may move to where the datagram comes from.
-    pub fn handle(
-        &mut self,
-        now: Time,
-        arrival: &Arrival,
-        data: &[u8],
-        admit: &mut dyn FnMut(usize) -> bool,
-    ) -> Option<usize> {
+    pub(crate) fn handle(&mut self, now: Time, arrival: &Arrival, data: &[u8], doors: &mut Doors<'_>) -> Option<usize> {
         let mut buffer = Vec::new();
         let from = self.scopes.leave(arrival.from);
         // The stack counts from the arrival too, so its ACK says how long a packet waited here.
@@ -220,12 +221,12 @@ impl Endpoint {
         match self.inner.handle(instant, from, arrival.ecn, data, &mut buffer)? {
             Handled::For(number, event) => {
                 let connection = self.connections.get_mut(number).and_then(Option::as_mut)?;
-                if connection.may_come_from(from, &mut || admit(number)) {
+                if connection.may_come_from(from, &mut || (doors.moves)(number)) {
                     connection.handle_datagram((arrived, counted), event, data.len(), &self.gates);
                 }
                 None
             }
-            Handled::New { proven } => self.incoming(now, from, proven),
+            Handled::New { proven } => self.incoming(now, from, proven, doors),
             Handled::Answer(transmit) => {
                 self.answer(Some(transmit), buffer);
                 None
@@ -272,21 +273,16 @@ impl Endpoint {
         open >= most || self.inner.open_connections() >= most.saturating_add(most.max(LINGERING))
     }
 
-    fn incoming(&mut self, now: Time, from: SocketAddr, proven: bool) -> Option<usize> {
+    fn incoming(&mut self, now: Time, from: SocketAddr, proven: bool, doors: &mut Doors<'_>) -> Option<usize> {
         let mut buffer = Vec::new();
-        // Who begins a handshake anew takes the place of his own first one. Whether he is where he
-        // seems to be is asked before.
-        let own = self.is_full().then(|| self.unfinished(from));
-        if let (Some(Some(own)), true) = (own, proven) {
-            self.forget(own);
-            self.displaced = Some(own);
-        }
-        let transmit = if !self.server || own == Some(None) {
+        let transmit = if !self.server {
             self.inner.refuse(&mut buffer)
         } else if !proven {
             // Nothing is sent to an address that has not shown that it receives (RFC 9000 section
             // 8.1.2), but for the datagram that asks it to.
             self.inner.retry(&mut buffer)
+        } else if !self.has_place(from, doors) {
+            self.inner.refuse(&mut buffer)
         } else {
             match self.inner.accept(self.clock.instant(now), &mut buffer) {
                 Ok(made) => return Some(self.keep(made)),
@@ -295,6 +291,20 @@ impl Endpoint {
         };
         self.answer(transmit, buffer);
         None
+    }
+
+    /// Whether there is a place for a client that is where it seems to be. Who begins a handshake
+    /// anew takes that of his own first one.
+    fn has_place(&mut self, from: SocketAddr, doors: &mut Doors<'_>) -> bool {
+        match self.unfinished(from) {
+            Some(own) if self.is_full() => {
+                self.forget(own);
+                self.displaced = Some(own);
+                true
+            }
+            Some(_) => true,
+            None => !self.is_full() && (doors.enters)(),
+        }
     }
 
     /// The next datagram of the endpoint itself or of a connection. If it is of a connection, its

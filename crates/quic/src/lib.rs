@@ -23,6 +23,8 @@ mod driving;
 mod endpoint;
 mod frames;
 mod gate;
+#[cfg(test)]
+mod hostile;
 mod judging;
 mod ledger;
 mod look;

@@ -22,11 +22,32 @@ pub const UNWANTED: u32 = 1;
 /// Longest document in bytes.
 pub const MOST_BYTES: usize = 16 << 10;
 
-/// What the other end says, as people may be shown it: control characters, which move a terminal's
-/// cursor or begin new lines, become U+FFFD.
+/// Characters of what the other end says that are shown: more would push away what else is.
+const MOST_SHOWN: usize = 500;
+
+/// True of what moves a terminal's cursor, begins new lines, or turns the direction of writing
+/// around (Unicode Standard Annex 9).
+fn is_harmful(each: char) -> bool {
+    let turns = '\u{202a}'..='\u{202e}';
+    let isolates = '\u{2066}'..='\u{2069}';
+    each.is_control()
+        || turns.contains(&each)
+        || isolates.contains(&each)
+        || matches!(each, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}')
+}
+
+/// What the other end says, as people may be shown it: no longer than a few lines, and what moves a
+/// terminal's cursor, begins new lines or turns the writing around becomes U+FFFD.
 #[must_use]
 pub fn harmless(text: &str) -> String {
-    text.chars().map(|each| if each.is_control() { char::REPLACEMENT_CHARACTER } else { each }).collect()
+    let mut characters = text.chars();
+    let shown = characters.by_ref().take(MOST_SHOWN);
+    let mut shown: String =
+        shown.map(|each| if is_harmful(each) { char::REPLACEMENT_CHARACTER } else { each }).collect();
+    if characters.next().is_some() {
+        shown.push('…');
+    }
+    shown
 }
 
 /// Who sends the data.
@@ -235,6 +256,27 @@ pub struct Report {
     pub look: Option<Looked>,
 }
 
+impl Looked {
+    /// False of what no look sees.
+    fn is_possible(&self) -> bool {
+        self.rates.is_sorted() && self.between.is_none_or(|[least, most]| least <= most)
+    }
+}
+
+impl Report {
+    /// What the other end reports, which may be anything, as it may be shown; `None` if that cannot
+    /// be.
+    pub(crate) fn possible(mut self) -> Option<Self> {
+        self.exit = self.exit.as_deref().map(harmless);
+        if let Some(queue) = &mut self.queue {
+            queue.isolation = harmless(&queue.isolation);
+        }
+        let looked = self.look.as_ref().is_none_or(Looked::is_possible);
+        let certain = self.queue.as_ref().and_then(|queue| queue.confidence).unwrap_or_default();
+        (looked && (0.0..=1.0).contains(&certain)).then_some(self)
+    }
+}
+
 /// What the receiver has when all has arrived.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Received {
@@ -311,11 +353,15 @@ impl Message {
 #[derive(Debug, Default)]
 pub struct Decoder {
     buffer: Vec<u8>,
+    /// Bytes of it that were messages.
+    read: usize,
 }
 
 impl Decoder {
     /// More bytes arrived.
     pub fn push(&mut self, bytes: &[u8]) {
+        // Not after each message: what follows a short one may be long.
+        self.buffer.drain(..std::mem::take(&mut self.read));
         self.buffer.extend_from_slice(bytes);
     }
 
@@ -324,14 +370,14 @@ impl Decoder {
     /// # Errors
     /// If what arrived is no message, or a longer one than [`MOST_BYTES`].
     pub fn message(&mut self) -> Result<Option<Message>, NoMessage> {
-        let Some((length, rest)) = self.buffer.split_first_chunk::<4>() else { return Ok(None) };
+        let Some((length, rest)) = self.buffer[self.read..].split_first_chunk::<4>() else { return Ok(None) };
         let length = u32::from_be_bytes(*length) as usize;
         if length > MOST_BYTES {
             return Err(NoMessage(format!("a message of {length} bytes (at most {MOST_BYTES})")));
         }
         let Some(document) = rest.get(..length) else { return Ok(None) };
         let message = serde_json::from_slice(document).map_err(|error| NoMessage(error.to_string()))?;
-        self.buffer.drain(..4 + length);
+        self.read += 4 + length;
         Ok(Some(message))
     }
 }
@@ -373,6 +419,29 @@ mod tests {
             }
         }
         assert_eq!(read, messages);
+    }
+
+    #[test]
+    fn of_many_messages_at_once_each_is_read_once() {
+        let wire = Message::Join(7).encode().repeat(100);
+        let mut decoder = Decoder::default();
+        decoder.push(&wire[..20]);
+        let mut read = usize::from(decoder.message().unwrap().is_some());
+        decoder.push(&wire[20..]);
+        read += std::iter::from_fn(|| decoder.message().unwrap()).count();
+        assert_eq!(read, 100);
+        decoder.push(b"");
+        assert!(decoder.buffer.is_empty());
+    }
+
+    #[test]
+    fn what_the_other_end_says_is_short_and_turns_nothing_around() {
+        assert_eq!(
+            harmless("a\u{1b}[2J\r\n\u{9b}\u{202e}\u{2028}é"),
+            "a\u{fffd}[2J\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}é"
+        );
+        assert_eq!(harmless(&"x".repeat(500)), "x".repeat(500));
+        assert_eq!(harmless(&"x".repeat(9000)), "x".repeat(500) + "…");
     }
 
     /// A report as clients and servers of version 4 wrote it, and were able to read.

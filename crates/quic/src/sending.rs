@@ -185,6 +185,7 @@ impl Sending {
             if let Some(stream) = connection.open(Dir::Uni) {
                 lane.streams.push(stream);
                 lane.left.push(Vec::new());
+                lane.carried.push(0);
             }
         }
         lane.unfinished = lane.streams.len();
@@ -243,6 +244,10 @@ impl Sending {
     /// it had nothing to send. True if there is something new to send.
     pub fn feed(&mut self, now: Time, number: usize, connection: &mut Connection, exhausted: bool) -> bool {
         if connection.ledger().is_none() || connection.speaks() || self.began.is_none() || number >= self.lanes.len() {
+            return false;
+        }
+        // Where the other end allows no streams there are none to write to.
+        if self.fault.is_some() {
             return false;
         }
         if connection.take_renewal() {
@@ -324,7 +329,7 @@ impl Sending {
             self.rounds.look(now, self.over, ledger);
         }
         if let Some(lane) = self.lanes.get_mut(number)
-            && lane.streams.contains(&stream)
+            && (lane.streams.contains(&stream) || lane.forget(stream))
         {
             lane.unfinished = lane.unfinished.saturating_sub(1);
         }

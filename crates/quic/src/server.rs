@@ -11,7 +11,7 @@ use crate::allowance::{Allowances, Share};
 use crate::clock::Clock;
 use crate::connection::{Connection, Happening};
 use crate::data::Receiving;
-use crate::endpoint::{Arrival, Endpoint, Limits, Outgoing};
+use crate::endpoint::{Arrival, Doors, Endpoint, Limits, Outgoing};
 use crate::look::LookConfig;
 use crate::memory::{Lesson, Memory, Observed};
 use crate::message::{Decoder, Message, NOT_UNDERSTOOD, Received, Report, Request, UNWANTED};
@@ -45,7 +45,26 @@ struct Line {
     session: Option<(u64, usize)>,
     /// The session it wants to join, whose first connection has not spoken yet.
     joining: Option<u64>,
+    /// It was refused, and nothing that it says is read any more.
+    deaf: bool,
 }
+
+/// A connection that is one too many. It is told why when the handshake is complete: before, a
+/// stack tells no reason (RFC 9000 section 10.2.3).
+#[derive(Debug)]
+struct Unwanted {
+    peer: SocketAddr,
+    since: Time,
+    why: String,
+}
+
+/// Connections of one peer that are told why they are too many, at the same time: a transfer has
+/// two. Others are refused without a reason, for each takes a place until its handshake is over.
+const MOST_UNWANTED: usize = 2;
+/// How long such a handshake may take.
+const UNWANTED_MOST: Span = Span::from_secs(10);
+/// How much longer than a transfer may take those who send to the server may.
+const LATER: Span = Span::from_secs(10);
 
 #[derive(Debug)]
 struct Session {
@@ -79,7 +98,7 @@ impl Session {
     fn reckon(&mut self, now: Time, service: &Service, allowances: &mut Allowances) {
         let Some(share) = self.share.take() else { return };
         let sent = self.sending.as_ref().map_or(0, Sending::offered);
-        let received = self.receiving.as_ref().map_or(0, Receiving::delivered);
+        let received = self.receiving.as_ref().map_or(0, Receiving::taken);
         let had = Share { bytes: sent.saturating_add(received), time: now.since(self.began) };
         allowances.over(service, now, self.peer.ip(), share, had);
     }
@@ -109,9 +128,7 @@ pub struct Server {
     mtu: u16,
     look: LookConfig,
     lines: HashMap<usize, Line>,
-    /// Connections that are one too many, and why. They are told when the handshake is complete:
-    /// before, a stack tells no reason (RFC 9000 section 10.2.3).
-    unwanted: HashMap<usize, String>,
+    unwanted: HashMap<usize, Unwanted>,
     sessions: HashMap<u64, Session>,
     news: Vec<News>,
     changed: HashSet<usize>,
@@ -215,7 +232,7 @@ impl Server {
         let many = (same >= self.service.per_peer).then(|| self.service.enough(peer.ip(), same));
         let done = (self.once && self.served > 0).then(|| "it ends after one transfer".to_owned());
         if let Some(why) = self.ends.clone().or(done).or(many) {
-            self.unwanted.insert(number, why.clone());
+            self.unwanted.insert(number, Unwanted { peer, since: now, why: why.clone() });
             self.news.push(News::Refused(peer, why));
             return;
         }
@@ -228,13 +245,31 @@ impl Server {
             inbound: Vec::new(),
             session: None,
             joining: None,
+            deaf: false,
         };
         self.lines.insert(number, line);
     }
 
     /// How many connections one peer has.
     fn of_peer(&self, peer: SocketAddr) -> usize {
-        self.lines.values().filter(|line| self.service.is_one_peer(line.peer.ip(), peer.ip())).count()
+        Self::theirs(&self.service, self.lines.values().map(|line| line.peer), peer)
+    }
+
+    /// How many of these addresses are those of one peer.
+    fn theirs(service: &Service, all: impl Iterator<Item = SocketAddr>, peer: SocketAddr) -> usize {
+        all.filter(|other| service.is_one_peer(other.ip(), peer.ip())).count()
+    }
+
+    /// Whether another connection of a peer may complete its handshake, if only to be told why it
+    /// is one too many.
+    fn greets(
+        service: &Service,
+        lines: &HashMap<usize, Line>,
+        unwanted: &HashMap<usize, Unwanted>,
+        peer: SocketAddr,
+    ) -> bool {
+        Self::theirs(service, unwanted.values().map(|each| each.peer), peer) < MOST_UNWANTED
+            || Self::theirs(service, lines.values().map(|line| line.peer), peer) < service.per_peer
     }
 
     /// Bytes that senders have given to the stack, of all transfers that go on.
@@ -263,10 +298,10 @@ impl Server {
                 let Some(happening) = self.endpoint.connection(number).and_then(Connection::poll) else { break };
                 match happening {
                     Happening::Ready => {
-                        if let Some(why) = self.unwanted.get(&number)
+                        if let Some(unwanted) = self.unwanted.remove(&number)
                             && let Some(connection) = self.endpoint.connection(number)
                         {
-                            connection.close(now, UNWANTED, why);
+                            connection.close(now, UNWANTED, &unwanted.why);
                         }
                     }
                     Happening::Readable => self.read(now, number),
@@ -333,8 +368,9 @@ impl Server {
     }
 
     fn refuse(&mut self, number: usize, why: &str) {
-        let Some(line) = self.lines.get(&number) else { return };
+        let Some(line) = self.lines.get_mut(&number) else { return };
         let (peer, control) = (line.peer, line.control);
+        (line.deaf, line.decoder) = (true, Decoder::default());
         if let (Some(control), Some(connection)) = (control, self.endpoint.connection(number)) {
             connection.write(control, &Message::Refused(why.to_owned()).encode());
             connection.finish(control);
@@ -346,6 +382,9 @@ impl Server {
         let (Some(connection), Some(line)) = (self.endpoint.connection(number), self.lines.get_mut(&number)) else {
             return;
         };
+        if line.deaf {
+            return;
+        }
         self.changed.insert(number);
         if line.control.is_none() {
             line.control = connection.accept(Dir::Bi);
@@ -473,19 +512,19 @@ impl Server {
         }
     }
 
+    /// When each connection takes too long.
+    fn ends(&self) -> impl Iterator<Item = (usize, Time)> {
+        let most = self.service.most_time + LATER;
+        let of_lines = self.lines.iter().map(move |(number, line)| {
+            let session = line.session.and_then(|(session, _)| self.sessions.get(&session));
+            (*number, session.map_or(line.since, |session| session.began) + most)
+        });
+        of_lines.chain(self.unwanted.iter().map(|(number, each)| (*number, each.since + UNWANTED_MOST)))
+    }
+
     /// Ends what takes too long.
     fn expire(&mut self, now: Time) {
-        let most = self.service.most_time + Span::from_secs(10);
-        let late: Vec<usize> = self
-            .lines
-            .iter()
-            .filter(|(_, line)| {
-                let since =
-                    line.session.and_then(|(session, _)| self.sessions.get(&session)).map_or(line.since, |it| it.began);
-                now.since(since) > most
-            })
-            .map(|(number, _)| *number)
-            .collect();
+        let late: Vec<usize> = self.ends().filter(|(_, at)| *at <= now).map(|(number, _)| number).collect();
         for number in late {
             if let Some(connection) = self.endpoint.connection(number) {
                 connection.close(now, 3, "that takes too long");
@@ -506,9 +545,12 @@ impl Node for Server {
 
     fn handle(&mut self, now: Time, _socket: usize, arrival: &Arrival, data: &[u8]) {
         self.arrived = arrival.at;
-        let Self { endpoint, service, lines, .. } = self;
-        let mut admit = |number| Self::admits(service, lines, number, arrival.from);
-        if let Some(number) = endpoint.handle(now, arrival, data, &mut admit) {
+        let Self { endpoint, service, lines, unwanted, .. } = self;
+        let mut doors = Doors {
+            moves: &mut |number| Self::admits(service, lines, number, arrival.from),
+            enters: &mut || Self::greets(service, lines, unwanted, arrival.from),
+        };
+        if let Some(number) = endpoint.handle(now, arrival, data, &mut doors) {
             self.accept(now, number, arrival.from);
         }
         self.listen(now);
@@ -557,7 +599,9 @@ impl Node for Server {
         let ends = self.sessions.values().filter_map(|session| session.sending.as_ref()).map(Sending::deadline);
         let tellings = self.sessions.values().filter(|session| !session.told).filter_map(|it| it.telling.as_ref());
         let told = tellings.map(Telling::due).min().unwrap_or(Time::NEVER);
-        ends.min().unwrap_or(Time::NEVER).min(told).min(self.endpoint.deadline())
+        // Nothing else need be due where somebody only says now and then that he is there.
+        let late = self.ends().map(|(_, at)| at).min().unwrap_or(Time::NEVER);
+        ends.min().unwrap_or(Time::NEVER).min(told).min(late).min(self.endpoint.deadline())
     }
 
     fn is_over(&self, _now: Time) -> bool {

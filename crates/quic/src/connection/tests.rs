@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 use flowstart_congestion::{AvoidanceConfig, ControllerConfig, StartConfig};
 
 use super::*;
-use crate::endpoint::{Arrival, Endpoint, Limits};
+use crate::endpoint::{Arrival, Doors, Endpoint, Limits};
 use crate::tls::{self, Identity};
 
 /// From one end to the other.
@@ -84,10 +84,20 @@ impl Ends {
         {
             let arrival = Arrival { at, from: Self::address(!to_server), ecn: None };
             if to_server {
-                self.server.handle(self.now, &arrival, &data, &mut |_| true);
+                self.server.handle(
+                    self.now,
+                    &arrival,
+                    &data,
+                    &mut Doors { moves: &mut |_| true, enters: &mut || true },
+                );
             } else {
                 self.arrived = number;
-                self.client.handle(self.now, &arrival, &data, &mut |_| true);
+                self.client.handle(
+                    self.now,
+                    &arrival,
+                    &data,
+                    &mut Doors { moves: &mut |_| true, enters: &mut || true },
+                );
             }
         }
         for end in [&mut self.client, &mut self.server] {

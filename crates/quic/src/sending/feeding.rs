@@ -89,6 +89,8 @@ impl Sending {
             if length == 0 {
                 break;
             }
+            let Some(turn) = lane.next(connection) else { break };
+            lane.turn = turn;
             let mut piece = Vec::with_capacity(length + PIECE_HEADER);
             piece.extend_from_slice(&self.next.to_be_bytes());
             piece.extend_from_slice(&(length as u32).to_be_bytes());
@@ -104,8 +106,6 @@ impl Sending {
                 self.fault = Some(fault);
                 return wrote;
             }
-            lane.turn = (lane.turn + 1) % lane.streams.len().max(1);
-            let turn = lane.turn;
             if let (Some(ends), Some(paced)) = (&mut lane.ends, self.paced) {
                 ends.wrote(lane.streams[turn].into(), self.next - length as u64..self.next, paced.message);
             }
@@ -123,12 +123,13 @@ impl Sending {
 
     pub(super) fn flush(lane: &mut Lane, connection: &mut Connection) -> bool {
         let mut wrote = false;
-        for (stream, left) in lane.streams.iter().zip(&mut lane.left) {
+        for ((stream, left), carried) in lane.streams.iter().zip(&mut lane.left).zip(&mut lane.carried) {
             if left.is_empty() {
                 continue;
             }
             let took = connection.write(*stream, left);
             left.drain(..took);
+            *carried += took as u64;
             lane.written += took as u64;
             wrote |= took > 0;
         }

@@ -1,9 +1,10 @@
 //! Streams of one connection, and the pieces that go over them.
 
+use crate::connection::Connection;
 use crate::data::SHORT_PIECE;
 use crate::departures::MessageEnds;
 use crate::ledger::ForGood;
-use crate::stack::StreamId;
+use crate::stack::{Dir, StreamId};
 
 /// Bytes of a full packet that are not data, at most: short header with a number of three bytes
 /// (12), tag (16), a stream frame with an offset below 2^30 (7), and the end of another one now and
@@ -11,12 +12,23 @@ use crate::stack::StreamId;
 /// runs dry; with much more it does so often, and each time a packet leaves that is not full.
 const FRAMING: u64 = 36;
 
+/// Bytes that all streams together carry before others take their places. A stack keeps what a
+/// stream has carried from the first byte on that is not acknowledged, whatever of it arrived
+/// behind that: of a stream that never ends whoever does not acknowledge one packet would have all
+/// that follows kept. As many as a receiver takes without reading them, so that nobody waits for
+/// streams to end.
+const TURNOVER: u64 = 32 << 20;
+
 /// What one connection of the transfer has.
 #[derive(Debug, Default)]
 pub(super) struct Lane {
     pub(super) streams: Vec<StreamId>,
     /// What a stream did not take yet, by its place in `streams`.
     pub(super) left: Vec<Vec<u8>>,
+    /// Bytes that were written to each.
+    pub(super) carried: Vec<u64>,
+    /// Streams in whose places others are, and of which not all was acknowledged.
+    retired: Vec<StreamId>,
     pub(super) turn: usize,
     /// Where messages end, if somebody wants to know when they left.
     pub(super) ends: Option<MessageEnds>,
@@ -28,6 +40,29 @@ pub(super) struct Lane {
 }
 
 impl Lane {
+    /// The place of the stream that has its turn next, with a new one there if the one before has
+    /// carried its share; `None` if that has to wait.
+    pub(super) fn next(&mut self, connection: &mut Connection) -> Option<usize> {
+        let count = self.streams.len();
+        let turn = (self.turn + 1) % count.max(1);
+        if *self.carried.get(turn)? >= TURNOVER / count as u64 {
+            let next = (self.retired.len() < count).then(|| connection.open(Dir::Uni)).flatten()?;
+            let before = std::mem::replace(&mut self.streams[turn], next);
+            connection.finish(before);
+            self.retired.push(before);
+            self.carried[turn] = 0;
+            self.unfinished += 1;
+        }
+        Some(turn)
+    }
+
+    /// A stream that was retired is over; false if it is none.
+    pub(super) fn forget(&mut self, stream: StreamId) -> bool {
+        let before = self.retired.len();
+        self.retired.retain(|retired| *retired != stream);
+        self.retired.len() < before
+    }
+
     /// Bytes that wait to be sent, or to be sent again: what is lost waits anew.
     pub(super) fn ready(&self, sent: ForGood) -> u64 {
         let (written, before) = self.emptied;

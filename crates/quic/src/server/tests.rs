@@ -13,7 +13,7 @@ fn connections_of_all_addresses_of_an_ipv6_network_count_together() {
     let mut refused = |address: &str| {
         number += 1;
         server.accept(Time::ZERO, number, SocketAddr::new(address.parse().unwrap(), 5000 + number as u16));
-        server.unwanted.remove(&number)
+        server.unwanted.remove(&number).map(|unwanted| unwanted.why)
     };
     for last in 1..=3 {
         assert_eq!(refused(&format!("2001:db8::{last}")), None);
