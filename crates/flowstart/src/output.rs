@@ -184,9 +184,18 @@ pub(crate) fn prepare_folder(folder: &Path) -> Done {
     let created = std::fs::create_dir_all(folder);
     MADE.with_borrow_mut(|made| made.extend(missing.into_iter().rev()));
     created.map_err(|error| Failure::file("create", folder, &error))?;
+    try_file_in(folder).map_err(|error| Failure::file("write to", folder, &error))
+}
+
+/// Makes a file in a folder, and removes it. What is there already stays: in a folder that is
+/// everybody's somebody may have made a link of that name, to a file of whoever runs this.
+fn try_file_in(folder: &Path) -> io::Result<()> {
     let trial = folder.join(format!(".flowstart-{}", std::process::id()));
-    std::fs::write(&trial, b"").map_err(|error| Failure::file("write to", folder, &error))?;
-    std::fs::remove_file(&trial).map_err(|error| Failure::file("write to", folder, &error))
+    match std::fs::File::create_new(&trial) {
+        Ok(_) => std::fs::remove_file(&trial),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// The ending of a file, which must be one of the known ones: it says in what format to write.
@@ -212,11 +221,7 @@ pub(crate) fn prepare_file(path: &Path) -> Done {
         }
         // A device takes what it is given; a file is written beside its place first.
         _ if path.exists() && !path.is_file() => Ok(()),
-        parent => {
-            let trial = parent.unwrap_or(Path::new(".")).join(format!(".flowstart-{}", std::process::id()));
-            let tried = std::fs::write(&trial, b"").and_then(|()| std::fs::remove_file(&trial));
-            tried.map_err(|error| Failure::file("write", path, &error))
-        }
+        parent => try_file_in(parent.unwrap_or(Path::new("."))).map_err(|error| Failure::file("write", path, &error)),
     }
 }
 
@@ -350,6 +355,18 @@ mod tests {
         assert_eq!(line(120, 120, 0), "racing: 120 of 120 after 10 s");
         assert_eq!(line(1, 33, 20), "racing: 1 of 33 after 10 s", "too little to tell");
         assert_eq!(line(24, 120, 20), "racing: 24 of 120 after 10 s, about 40 s left");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_that_somebody_made_where_files_are_tried_leads_nowhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mine, link) = (folder.path().join("mine"), format!(".flowstart-{}", std::process::id()));
+        std::fs::write(&mine, "all that I have").unwrap();
+        std::os::unix::fs::symlink(&mine, folder.path().join(link)).unwrap();
+        prepare_folder(folder.path()).unwrap();
+        prepare_file(&folder.path().join("new")).unwrap();
+        assert_eq!(std::fs::read_to_string(&mine).unwrap(), "all that I have");
     }
 
     #[test]
