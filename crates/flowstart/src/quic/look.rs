@@ -73,7 +73,9 @@ fn size(spent: u64, looks: usize) -> u64 {
 
 /// What a look has cost both ends: what this one sent and received, and what it did not receive.
 fn cost(outcome: &Transferred, direction: Direction, packet: u64) -> u64 {
-    outcome.carried + if direction == Direction::Down { outcome.report.lost * packet } else { 0 }
+    // The sender says how many were lost, which may be anything.
+    let lost = if direction == Direction::Down { outcome.report.lost.saturating_mul(packet) } else { 0 };
+    outcome.carried.saturating_add(lost)
 }
 
 /// Looks at a path in one direction; what was seen, and whether packets left on time.
@@ -137,7 +139,8 @@ pub(crate) fn look(args: &PathArgs) -> Done {
     let (mut punctual, mut spent) = (true, 0);
     while let Some(direction) = [Direction::Down, Direction::Up].get(outcomes.len()) {
         let (outcome, real_time) = one_way(&target, *direction, size(spent, 2 - outcomes.len()), &cancel)?;
-        spent += cost(&outcome, *direction, u64::from(target.mtu) + u64::from(header_bytes(to)));
+        let cost = cost(&outcome, *direction, u64::from(target.mtu) + u64::from(header_bytes(to)));
+        spent = cost.saturating_add(spent);
         punctual &= real_time;
         if target.mtu > SMALL && read(&outcome, to).is_some_and(|way| are_too_large(&way, target.mtu, to)) {
             // Both ways, so that they are alike.

@@ -67,6 +67,43 @@ pub(super) fn news(news: &News) -> String {
     })
 }
 
+/// Lines that a server says in [`WHILE`] at most: whoever asks for much, in vain or not, fills
+/// nobody's disk. (own choice: twenty a second)
+const MOST_LINES: u64 = 200;
+const WHILE: Span = Span::from_secs(10);
+
+/// What a server says to whoever runs it, no more than can be read.
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    since: Time,
+    said: u64,
+}
+
+impl Log {
+    /// What is to be said of these lines, and of those that were left out before, if a while is
+    /// over.
+    pub(super) fn lines(&mut self, now: Time, lines: impl Iterator<Item = String>) -> Vec<String> {
+        let mut all = Vec::new();
+        if now.since(self.since) >= WHILE || now < self.since {
+            all.extend(self.left_out());
+            (self.since, self.said) = (now, 0);
+        }
+        for line in lines {
+            self.said += 1;
+            if self.said <= MOST_LINES {
+                all.push(line);
+            }
+        }
+        all
+    }
+
+    /// How many lines were left out of late, if any were.
+    pub(super) fn left_out(&self) -> Option<String> {
+        let left = self.said.saturating_sub(MOST_LINES);
+        (left > 0).then(|| format!("... and {left} more lines within {WHILE}"))
+    }
+}
+
 /// What came of it.
 pub(super) fn received(received: &Received) -> String {
     let intact = if received.intact { "" } else { ", NOT AS SENT" };
@@ -340,6 +377,17 @@ mod tests {
         assert_eq!(said("shared"), "your flow shares its queue with others, 99.9 % certain (after 2.00 ms)");
         assert_eq!(said("isolated"), "your flow has a queue of its own, 99.9 % certain (after 2.00 ms)");
         assert_eq!(said("unknown"), "whether your flow shares its queue could not be found out (after 2.00 ms)");
+    }
+
+    #[test]
+    fn of_too_many_lines_it_is_said_how_many_there_were() {
+        let mut log = Log::default();
+        let many = |count: u64| (0..count).map(|number| number.to_string());
+        let at = |seconds| Time::ZERO + Span::from_secs(seconds);
+        assert_eq!(log.lines(at(1), many(150)).len(), 150);
+        assert_eq!((log.lines(at(2), many(150)).len(), log.lines(at(9), many(9)).len()), (50, 0));
+        assert_eq!(log.lines(at(11), many(2)), ["... and 109 more lines within 10 s", "0", "1"]);
+        assert!(log.left_out().is_none() && log.lines(at(30), many(0)).is_empty());
     }
 
     #[test]

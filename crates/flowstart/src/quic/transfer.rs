@@ -74,13 +74,11 @@ pub(crate) fn serve(args: &ServeArgs) -> Done {
     print(&format!("serving at {address}\nfingerprint {}\n", identity.fingerprint()))?;
     punctual(&sockets);
     let cancel = interrupt::listen();
-    let mut over = None;
+    let (mut over, mut log) = (None, show::Log::default());
     let watch = &mut |server: &mut Server, now: Time| {
-        let mut new = false;
-        for news in server.take_news() {
-            new |= matches!(news, News::Learnt(..));
-            note(&show::news(&news));
-        }
+        let all = server.take_news();
+        let new = all.iter().any(|news| matches!(news, News::Learnt(..)));
+        log.lines(now, all.iter().map(show::news)).iter().for_each(|line| note(line));
         if let Err(Failure::Usage(why)) = logged(qlog.as_ref()) {
             note(&format!("a log ends early: {why}"));
         }
@@ -97,6 +95,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Done {
     };
     sockets.run(&mut server, watch).map_err(wrong)?;
     watch(&mut server, Time::ZERO);
+    log.left_out().iter().for_each(|line| note(line));
     Ok(())
 }
 
