@@ -471,6 +471,12 @@ impl Connection {
         self.inner.write(stream, data)
     }
 
+    /// So many bytes may arrive from now on without having been read.
+    pub(crate) fn widen(&mut self, window: u32) {
+        self.waiting = false;
+        self.inner.widen(window);
+    }
+
     /// Ends a stream.
     pub fn finish(&mut self, stream: StreamId) {
         self.waiting = false;

@@ -265,12 +265,22 @@ impl Endpoint {
     }
 
     /// Whether there are as many connections as there may be. One that is closed counts no more,
-    /// though the stack still answers what arrives of it for a while; of those there are no more
-    /// than as many again, or [`LINGERING`].
+    /// though the stack still answers what arrives of it for a while.
     fn is_full(&self) -> bool {
+        let open = self.connections.iter().flatten().filter(|connection| !connection.is_closed());
+        open.count() >= self.limits.connections
+    }
+
+    /// Of closed connections there are no more than as many again, or [`LINGERING`]. Those go first
+    /// that would be there longest: for how long that is their clients say, in three times the
+    /// longest time that they may wait before they acknowledge (RFC 9000 section 10.2).
+    fn make_room(&mut self) {
         let most = self.limits.connections;
-        let open = self.connections.iter().flatten().filter(|connection| !connection.is_closed()).count();
-        open >= most || self.inner.open_connections() >= most.saturating_add(most.max(LINGERING))
+        while self.inner.open_connections() >= most.saturating_add(most.max(LINGERING)) {
+            let closed = self.connections.iter().flatten().filter(|each| each.is_closed() && each.is_told());
+            let Some(longest) = closed.max_by_key(|each| each.deadline()).map(Connection::number) else { return };
+            self.forget(longest);
+        }
     }
 
     fn incoming(&mut self, now: Time, from: SocketAddr, proven: bool, doors: &mut Doors<'_>) -> Option<usize> {
@@ -296,7 +306,7 @@ impl Endpoint {
     /// Whether there is a place for a client that is where it seems to be. Who begins a handshake
     /// anew takes that of his own first one.
     fn has_place(&mut self, from: SocketAddr, doors: &mut Doors<'_>) -> bool {
-        match self.unfinished(from) {
+        let has = match self.unfinished(from) {
             Some(own) if self.is_full() => {
                 self.forget(own);
                 self.displaced = Some(own);
@@ -304,7 +314,11 @@ impl Endpoint {
             }
             Some(_) => true,
             None => !self.is_full() && (doors.enters)(),
+        };
+        if has {
+            self.make_room();
         }
+        has
     }
 
     /// The next datagram of the endpoint itself or of a connection. If it is of a connection, its

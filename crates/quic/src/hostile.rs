@@ -149,10 +149,14 @@ struct Served {
 
 impl Served {
     fn new(service: Service) -> Self {
+        Self::limited(service, &Limits::default())
+    }
+
+    fn limited(service: Service, limits: &Limits) -> Self {
         let identity = Identity::generate().unwrap();
         let make = Box::new(|start: &str, avoidance: &str, mtu| crate::controller(start, avoidance, mtu));
         let clock = Clock::start();
-        let server = Server::new(clock, &Limits::default(), &identity, service, make, false).unwrap();
+        let server = Server::new(clock, limits, &identity, service, make, false).unwrap();
         Self { clock, server, now: Time::ZERO + TICK }
     }
 
@@ -166,7 +170,7 @@ impl Served {
         let until = self.now + span;
         while self.now < until {
             exchange(self.now, &mut self.server, address(), raw);
-            self.now = self.now + TICK;
+            self.now += TICK;
         }
     }
 
@@ -203,7 +207,7 @@ fn answered(request: Request, answer: &[u8], data: &[u8]) -> Result<Received, St
                 }
             }
         }
-        now = now + TICK;
+        now += TICK;
         if client.is_over(now) {
             break;
         }
@@ -246,8 +250,8 @@ fn a_client_ends_with_a_sentence_whatever_a_server_says() {
         (&up, all(&[accepted.clone(), reports(report(600)), received(600)]), vec![], protocol),
         (&down, all(&[Message::Join(1)]), vec![], protocol),
         // More than was asked for, or than there is.
-        (&down, all(&[accepted.clone()]), piece(0, 601), "more than was asked for"),
-        (&down, all(&[accepted.clone()]), piece(1 << 20, 600), "more than was asked for"),
+        (&down, accepted.encode(), piece(0, 601), "more than was asked for"),
+        (&down, accepted.encode(), piece(1 << 20, 600), "more than was asked for"),
         (&file, all(&[Message::Accepted(Some(600))]), piece(0, 601), "more than was asked for"),
         // What does not fit together.
         (&down, all(&[accepted.clone(), reports(report(599))]), piece(0, 600), "599 bytes were sent, and 600 arrived"),
@@ -284,7 +288,7 @@ fn who_was_refused_is_not_listened_to_any_more() {
         sent += raw.connection().write(control, &wrong.repeat(100));
         served.run(&mut raw, TICK);
     }
-    assert!(sent > 1 << 20, "{sent}");
+    assert!(sent >= 1 << 20, "{sent}");
     let news = served.server.take_news();
     assert!(matches!(news[..], [News::Refused(..)]), "{} news", news.len());
     assert!(sent <= 3 << 20, "{sent} bytes were taken");
@@ -311,7 +315,7 @@ fn handshakes_that_are_not_completed_take_a_few_places_of_their_peer_and_no_othe
     let mut one = many.pop().unwrap();
     for _ in 0..200 {
         served.run(&mut one, TICK);
-        served.now = served.now + Span::from_millis(100);
+        served.now += Span::from_millis(100);
     }
     let (mut good, _) = served.greeted("192.0.2.7:7000");
     served.run(&mut good, TICK);
@@ -330,7 +334,7 @@ fn who_says_nothing_but_that_he_is_there_is_gone_when_his_time_is_over() {
     while served.now.since(began) < Span::from_secs(45) {
         // A client's own keep-alive, every 3.3 s.
         served.run(&mut raw, TICK);
-        served.now = served.now + Span::from_millis(200);
+        served.now += Span::from_millis(200);
     }
     assert!(raw.connection().is_closed());
     assert!(matches!(served.server.take_news()[..], [News::BrokenOff(..)]));
@@ -413,7 +417,7 @@ fn no_request_is_too_strange() {
                     let strange = Report { nanos: most, max_rtt: most, lost: most, ..report(most) };
                     raw.connection().write(control, &Message::Report(Box::new(strange)).encode());
                     served.run(&mut raw, Span::from_millis(3));
-                    served.now = served.now + Span::from_secs(4000);
+                    served.now += Span::from_secs(4000);
                     served.run(&mut raw, TICK);
                 }
             }
@@ -446,7 +450,7 @@ fn drips(request: Request, first: &[u8], drop: &[u8]) -> (Span, String) {
             }
             exchange(now, &mut client, here, &mut raw);
         }
-        now = now + Span::from_millis(100);
+        now += Span::from_millis(100);
         assert!(now.since(began) < Span::from_secs(1000), "it goes on");
     }
     (now.since(began), client.outcome().unwrap_err().to_string())
@@ -475,6 +479,7 @@ fn no_stream_carries_so_much_that_all_of_it_could_not_be_kept() {
     let mut served = Served::new(Service::default());
     let (mut raw, control) = served.greeted("192.0.2.7:5000");
     let size = 100_000_000;
+    let began = served.now;
     raw.connection().write(control, &Message::Request(request(Direction::Down, Some(size))).encode());
     let (mut streams, mut carried) = (Vec::new(), std::collections::HashMap::new());
     for _ in 0..60_000 {
@@ -492,6 +497,7 @@ fn no_stream_carries_so_much_that_all_of_it_could_not_be_kept() {
     }
     let whole: usize = carried.values().sum();
     assert!(whole as u64 > size, "{whole}");
+    assert!(served.now.since(began) < Span::from_secs(20), "{}", served.now.since(began));
     assert!(carried.values().all(|bytes| *bytes < (2 << 20) + (64 << 10)), "{carried:?}");
 }
 
@@ -507,4 +513,44 @@ fn who_allows_no_streams_is_a_fault_and_ends_nothing() {
     sending.begin(now, 0, raw.connection());
     assert_eq!(sending.fault(), Some("the other end allows no streams"));
     assert!(!sending.feed(now, 0, raw.connection(), false) && !sending.feed(now, 0, raw.connection(), true));
+}
+
+/// How long the stack answers what arrives of a closed connection its client says.
+#[test]
+fn connections_that_were_closed_take_no_places() {
+    let limits = Limits { connections: 2, ..Limits::default() };
+    let mut served = Served::limited(Service::default(), &limits);
+    for port in 5000..5100 {
+        let (mut raw, _) = served.greeted(&format!("192.0.2.7:{port}"));
+        raw.connection().close(served.now, 0, "");
+        served.run(&mut raw, TICK);
+    }
+}
+
+/// Bytes that a client whose request is this could send, of which nobody reads any.
+fn unread(asked: Option<Request>) -> usize {
+    let mut served = Served::new(Service::default());
+    let (mut raw, control) = served.greeted("192.0.2.7:5000");
+    if let Some(asked) = asked {
+        raw.connection().write(control, &Message::Request(asked).encode());
+        served.run(&mut raw, TICK);
+    }
+    let mut sent = 0;
+    for _ in 0..40 {
+        let Some(stream) = raw.connection().open(Dir::Uni) else { break };
+        // No piece is so long: nothing of it is read.
+        sent += raw.connection().write(stream, &vec![0xff; 1 << 20]);
+        served.run(&mut raw, TICK);
+    }
+    sent
+}
+
+#[test]
+fn who_has_not_asked_to_send_can_send_little() {
+    let most = crate::stack::UNASKED as usize;
+    for asked in [None, Some(request(Direction::Down, Some(1)))] {
+        let sent = unread(asked);
+        assert!(sent > 0 && sent <= most, "{sent}");
+    }
+    assert!(unread(Some(request(Direction::Up, None))) > 10 * most);
 }

@@ -329,7 +329,7 @@ impl Sending {
             self.rounds.look(now, self.over, ledger);
         }
         if let Some(lane) = self.lanes.get_mut(number)
-            && (lane.streams.contains(&stream) || lane.forget(stream))
+            && (lane.forget(stream) || lane.streams.contains(&stream))
         {
             lane.unfinished = lane.unfinished.saturating_sub(1);
         }

@@ -126,6 +126,8 @@ pub struct Server {
     allowances: Allowances,
     controllers: Controllers,
     mtu: u16,
+    /// Bytes that may arrive on a connection without having been read, if its client sends.
+    window: u32,
     look: LookConfig,
     lines: HashMap<usize, Line>,
     unwanted: HashMap<usize, Unwanted>,
@@ -167,6 +169,7 @@ impl Server {
             allowances: Allowances::default(),
             controllers,
             mtu: limits.mtu,
+            window: limits.receive_window,
             look: limits.look,
             lines: HashMap::new(),
             unwanted: HashMap::new(),

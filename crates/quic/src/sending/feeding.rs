@@ -89,7 +89,11 @@ impl Sending {
             if length == 0 {
                 break;
             }
-            let Some(turn) = lane.next(connection) else { break };
+            let retired = lane.retired.len();
+            let turn = lane.next(connection);
+            // The end of a stream is something to send, too.
+            wrote |= lane.retired.len() > retired;
+            let Some(turn) = turn else { break };
             lane.turn = turn;
             let mut piece = Vec::with_capacity(length + PIECE_HEADER);
             piece.extend_from_slice(&self.next.to_be_bytes());

@@ -19,6 +19,9 @@ const FRAMING: u64 = 36;
 /// streams to end.
 const TURNOVER: u64 = 32 << 20;
 
+/// What a stream has carried that is over, and in whose place is no other yet.
+const OVER: u64 = u64::MAX;
+
 /// What one connection of the transfer has.
 #[derive(Debug, Default)]
 pub(super) struct Lane {
@@ -28,7 +31,7 @@ pub(super) struct Lane {
     /// Bytes that were written to each.
     pub(super) carried: Vec<u64>,
     /// Streams in whose places others are, and of which not all was acknowledged.
-    retired: Vec<StreamId>,
+    pub(super) retired: Vec<StreamId>,
     pub(super) turn: usize,
     /// Where messages end, if somebody wants to know when they left.
     pub(super) ends: Option<MessageEnds>,
@@ -45,12 +48,19 @@ impl Lane {
     pub(super) fn next(&mut self, connection: &mut Connection) -> Option<usize> {
         let count = self.streams.len();
         let turn = (self.turn + 1) % count.max(1);
-        if *self.carried.get(turn)? >= TURNOVER / count as u64 {
-            let next = (self.retired.len() < count).then(|| connection.open(Dir::Uni)).flatten()?;
-            let before = std::mem::replace(&mut self.streams[turn], next);
-            connection.finish(before);
-            self.retired.push(before);
-            self.carried[turn] = 0;
+        let carried = self.carried.get_mut(turn)?;
+        if *carried >= TURNOVER / count as u64 {
+            if *carried < OVER {
+                if self.retired.len() >= count {
+                    return None;
+                }
+                // Where no more are allowed at a time its end lets the next one begin.
+                connection.finish(self.streams[turn]);
+                self.retired.push(self.streams[turn]);
+                *carried = OVER;
+            }
+            self.streams[turn] = connection.open(Dir::Uni)?;
+            *carried = 0;
             self.unfinished += 1;
         }
         Some(turn)

@@ -89,6 +89,9 @@ impl Server {
         };
         line.session = Some((request.session, 0));
         if let (Some(control), Some(connection)) = (line.control, self.endpoint.connection(number)) {
+            if session.receiving.is_some() {
+                connection.widen(self.window);
+            }
             // Who sends without an end of its own stops where what it may send is over. An
             // application that writes at a rate of its own is refused there: what it measures would
             // be cut.
@@ -116,6 +119,9 @@ impl Server {
                 }
                 session.members[1] = Some(*connection);
                 line.session = Some((number, 1));
+                if let (Some(_), Some(inner)) = (&session.receiving, self.endpoint.connection(*connection)) {
+                    inner.widen(self.window);
+                }
                 self.changed.insert(*connection);
                 return Ok(());
             }

@@ -20,7 +20,7 @@ macro_rules! adapter {
 
         use super::{
             ConnectionError, Dir, EcnCodepoint, Event, ForConnection, ForEndpoint, Handled, Made, STREAM_WINDOW,
-            Settings, StreamId, Transmit,
+            Settings, StreamId, Transmit, UNASKED,
         };
         use crate::gate::Gates;
         use crate::resets::Identifiers;
@@ -169,7 +169,9 @@ macro_rules! adapter {
                         let crypto = QuicServerConfig::try_from(identity.server()?)
                             .map_err(|error| rustls::Error::General(error.to_string()))?;
                         let mut server = $proto::ServerConfig::with_crypto(watched(crypto, &factory));
-                        server.transport_config(Arc::new(transport(&settings, &factory)));
+                        let mut transport = transport(&settings, &factory);
+                        transport.receive_window(VarInt::from_u32(settings.receive_window.min(UNASKED)));
+                        server.transport_config(Arc::new(transport));
                         // To where whoever drives it admits clients.
                         server.migration(true);
                         Some(Arc::new(server))
@@ -337,6 +339,11 @@ macro_rules! adapter {
                     }
                 };
                 (over, chunks.finalize().should_transmit())
+            }
+
+            fn widen(&mut self, window: u32) {
+                self.inner.set_receive_window(VarInt::from_u32(window));
+                self.changed();
             }
 
             fn ping(&mut self) {

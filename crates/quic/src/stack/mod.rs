@@ -51,6 +51,10 @@ impl Stack {
 /// stream's window may be lost, whatever became of other streams.
 const STREAM_WINDOW: u32 = 2 << 20;
 
+/// Bytes that a server's client may send before it has asked to: a client that only asks needs few,
+/// and what nobody reads takes memory.
+pub(crate) const UNASKED: u32 = 1 << 20;
+
 /// What a stack may do, beyond what congestion control decides.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -271,6 +275,8 @@ pub(crate) trait Connection: fmt::Debug + Send {
     /// Reads what has arrived in order: whether the stream is over, and whether that gives the
     /// stack something to say.
     fn read(&mut self, stream: StreamId, take: &mut dyn FnMut(Bytes)) -> (bool, bool);
+    /// So many bytes may arrive from now on without having been read.
+    fn widen(&mut self, window: u32);
     /// Asks whether the other end is there.
     fn ping(&mut self);
     fn close(&mut self, now: Instant, code: u32, reason: Bytes);
