@@ -40,8 +40,14 @@ const LOOK_MOST: Span = Span::from_secs(40);
 /// stack is: six times what a silent connection takes to be over. (own choice)
 const STALLED: Span = Span::from_secs(60);
 
-/// Data for a time is over so long after that time: what waits in queues has arrived by then. (own
-/// choice)
+/// ... or for so long, if packets of data are on their way: before a slow link much of it may wait.
+/// (own choice: more than 10 MB take at 128 kbit/s)
+const DRAINING: Span = Span::from_secs(700);
+/// Packets on their way that need not be data: each asks whether the server is there.
+const ASKING: u32 = 4;
+
+/// Data for a time is over this long after twice that time: what waits in queues has arrived by
+/// then, for a start that doubles has no more waiting than it has delivered. (own choice)
 const LATE: Span = Span::from_secs(120);
 
 /// What went wrong, in one sentence.
@@ -108,6 +114,8 @@ pub struct Client {
     arrived: Time,
     /// When there was something new last, and what there was then.
     news: (Time, u64),
+    /// Packets of data are on their way.
+    draining: bool,
     /// Messages that were read.
     messages: u64,
     attempts: Attempts,
@@ -177,6 +185,7 @@ impl Client {
             heard: false,
             arrived: Time::ZERO,
             news: (now, 0),
+            draining: false,
             messages: 0,
             attempts,
             accepted: false,
@@ -455,14 +464,22 @@ impl Client {
         if news != self.news.1 {
             self.news = (now, news);
         }
+        let mut connections = self.endpoints.iter_mut().filter_map(|endpoint| endpoint.connection(0)?.ledger());
+        self.draining = connections.any(|ledger| ledger.in_flight() > ASKING);
+    }
+
+    /// How long nothing new may come.
+    fn patience(&self) -> Span {
+        // An application that is paced may have nothing to say for long.
+        let gap = self.request.paced.map_or(Span::ZERO, |paced| Span::from_nanos(paced.gap));
+        gap + if self.draining { DRAINING } else { STALLED }
     }
 
     /// When a transfer is over that goes no further, or does not end.
     fn stalls(&self) -> Time {
-        // An application that is paced may have nothing to say for long.
-        let gap = self.request.paced.map_or(Span::ZERO, |paced| Span::from_nanos(paced.gap));
-        let ends = self.request.nanos.map(|nanos| self.began + Span::from_nanos(nanos) + LATE);
-        (self.news.0 + STALLED + gap).min(ends.unwrap_or(Time::NEVER))
+        let lasts = self.request.nanos.map(Span::from_nanos);
+        let ends = lasts.map(|lasts| self.began + lasts + lasts + LATE);
+        (self.news.0 + self.patience()).min(ends.unwrap_or(Time::NEVER))
     }
 
     /// When a look is over, whatever it has found.
@@ -596,10 +613,10 @@ impl Node for Client {
         self.try_anew(now);
         self.listen(now);
         if self.ended.is_none() && self.stalls() <= now {
-            let (to, seconds) = (self.to, STALLED.as_secs_f64());
-            let why = match now.since(self.news.0) >= STALLED {
+            let (to, seconds) = (self.to, self.patience().as_secs_f64());
+            let why = match now.since(self.news.0) >= self.patience() {
                 true => format!("{to} is there, but for {seconds} s the transfer has gone no further"),
-                false => format!("{to} has not ended the transfer {} s after its time", LATE.as_secs_f64()),
+                false => format!("{to} goes on with the transfer long after its time"),
             };
             self.end(now, Err(Failed(why)));
         }

@@ -21,8 +21,8 @@ const MOST_PIECE: u32 = 1 << 20;
 /// First offset that no piece reaches.
 const MOST_OFFSET: u64 = 1 << 62;
 /// Bytes that a piece may be ahead of what has arrived without a gap: what a sender may have under
-/// way.
-const MOST_AHEAD: u64 = 1 << 30;
+/// way. Each of 64 streams has a window of 2 MiB, over each of two connections.
+const MOST_AHEAD: u64 = 1 << 28;
 /// Shorter pieces are rare, for only the last of a transfer is short: every gap between pieces
 /// takes memory.
 pub(crate) const SHORT_PIECE: u32 = 512;

@@ -469,8 +469,8 @@ fn a_transfer_that_goes_no_further_is_over_after_a_minute() {
     // Something new now and then, for much longer than the time that was asked for.
     let timed = Request { nanos: Some(5_000_000_000), ..request(Direction::Down, None) };
     let (took, said) = drips(timed, &accepted, &piece(0, 512));
-    assert!(said.contains("has not ended the transfer 120 s after its time"), "{said}");
-    assert!(took < Span::from_secs(126), "{took}: {said}");
+    assert!(said.contains("goes on with the transfer long after its time"), "{said}");
+    assert!(took < Span::from_secs(131), "{took}: {said}");
 }
 
 /// The stack keeps what follows a packet that is not acknowledged for as long as its stream lasts.
