@@ -22,7 +22,13 @@ pub(crate) struct Datagram {
     pub(crate) waited: Duration,
 }
 
-/// True for errors that mean no more than that a datagram is lost.
+/// What Linux calls what else an ICMP message may say of a datagram that was sent, and memory that
+/// is short for a moment: EPROTO, ENONET, EMSGSIZE, ENOPROTOOPT, EOPNOTSUPP, ENETDOWN, ENOBUFS,
+/// EHOSTDOWN; and ENOBUFS elsewhere.
+const PASSING: [i32; 9] = [71, 64, 90, 92, 95, 100, 105, 112, 55];
+
+/// True for errors that mean no more than that a datagram is lost. Whoever knows two ports can send
+/// ICMP messages that say so.
 pub(crate) fn is_passing(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -31,7 +37,7 @@ pub(crate) fn is_passing(error: &io::Error) -> bool {
             | io::ErrorKind::HostUnreachable
             | io::ErrorKind::NetworkUnreachable
             | io::ErrorKind::PermissionDenied
-    ) || error.raw_os_error().is_some_and(|code| [90, 105, 55].contains(&code))
+    ) || error.raw_os_error().is_some_and(|code| PASSING.contains(&code))
 }
 
 #[cfg(target_os = "linux")]
@@ -283,5 +289,33 @@ mod other {
     pub(crate) fn wait(_sockets: &[UdpSocket], time: Duration) -> bool {
         std::thread::sleep(time.min(Duration::from_micros(200)));
         true
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    /// `icmp_err_convert` of the kernel (net/ipv4/icmp.c), and that of a parameter problem.
+    #[test]
+    fn no_icmp_message_ends_anything() {
+        let all = [
+            libc::ENETUNREACH,
+            libc::EHOSTUNREACH,
+            libc::ENOPROTOOPT,
+            libc::EMSGSIZE,
+            libc::EOPNOTSUPP,
+            libc::EHOSTDOWN,
+            libc::ENONET,
+            libc::EPROTO,
+            libc::EACCES,
+        ];
+        for code in all {
+            assert!(is_passing(&io::Error::from_raw_os_error(code)), "{code}");
+        }
+        // Another way of hearing of it.
+        let refused = io::Error::from_raw_os_error(libc::ECONNREFUSED);
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+        assert!(!is_passing(&io::Error::from_raw_os_error(libc::EBADF)));
     }
 }

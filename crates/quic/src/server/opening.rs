@@ -89,7 +89,7 @@ impl Server {
         };
         line.session = Some((request.session, 0));
         if let (Some(control), Some(connection)) = (line.control, self.endpoint.connection(number)) {
-            if session.receiving.is_some() {
+            if session.receiving.is_some() && !session.look {
                 connection.widen(self.window);
             }
             // Who sends without an end of its own stops where what it may send is over. An
@@ -119,8 +119,10 @@ impl Server {
                 }
                 session.members[1] = Some(*connection);
                 line.session = Some((number, 1));
-                if let (Some(_), Some(inner)) = (&session.receiving, self.endpoint.connection(*connection)) {
-                    inner.widen(self.window);
+                if let (Some(_), false) = (&session.receiving, session.look)
+                    && let Some(connection) = self.endpoint.connection(*connection)
+                {
+                    connection.widen(self.window);
                 }
                 self.changed.insert(*connection);
                 return Ok(());

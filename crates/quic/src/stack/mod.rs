@@ -52,8 +52,9 @@ impl Stack {
 const STREAM_WINDOW: u32 = 2 << 20;
 
 /// Bytes that a server's client may send before it has asked to: a client that only asks needs few,
-/// and what nobody reads takes memory.
-pub(crate) const UNASKED: u32 = 1 << 20;
+/// and what nobody reads takes memory. Eight times what a look sends, for the stack tells the other
+/// end of every eighth that was read, and a look has packets of its own alone.
+pub(crate) const UNASKED: u32 = 4 << 20;
 
 /// What a stack may do, beyond what congestion control decides.
 #[derive(Clone, Debug)]
