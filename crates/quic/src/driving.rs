@@ -76,6 +76,10 @@ impl<H: Host> Driver<H> {
         &self.host
     }
 
+    pub(crate) fn host_mut(&mut self) -> &mut H {
+        &mut self.host
+    }
+
     /// Drives a node until it is over, or `watch` returns false.
     pub(crate) fn run<N: Node>(&mut self, node: &mut N, watch: &mut dyn FnMut(&mut N, Time) -> bool) -> io::Result<()> {
         let ended = self.drive(node, watch);
@@ -138,7 +142,7 @@ impl<H: Host> Driver<H> {
         let datagram = self.host.receive(socket, &mut self.packet);
         let now = self.host.now();
         match datagram {
-            Ok(Datagram { length, from, ecn, waited }) => {
+            Ok(Datagram { length, from, ecn, waited, .. }) => {
                 let arrival = Arrival { at: arrived(now, waited, self.emptied[socket]), from, ecn };
                 node.handle(now, socket, &arrival, &self.packet[..length]);
                 // Departures stay punctual.

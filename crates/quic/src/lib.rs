@@ -33,6 +33,7 @@ pub mod message;
 mod moving;
 mod node;
 mod one_way;
+mod owns;
 mod qlog;
 mod reading;
 mod resets;

@@ -1,12 +1,12 @@
 //! System calls: datagrams with their ECN field, exact sleeping, real-time priority.
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{Awake, be_punctual, prepare, receive, send, wait};
+pub(crate) use linux::{Awake, be_punctual, heed_own, prepare, receive, send, wait};
 #[cfg(not(target_os = "linux"))]
-pub(crate) use other::{Awake, be_punctual, prepare, receive, send, wait};
+pub(crate) use other::{Awake, be_punctual, heed_own, prepare, receive, send, wait};
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use crate::stack::EcnCodepoint;
@@ -17,6 +17,9 @@ pub(crate) struct Datagram {
     /// Its bytes.
     pub(crate) length: usize,
     pub(crate) from: SocketAddr,
+    /// Which address of this host it came to; `None` if the system does not say, which it only does
+    /// where [`heed_own`] asked it to.
+    pub(crate) to: Option<IpAddr>,
     pub(crate) ecn: Option<EcnCodepoint>,
     /// How long ago the system took it in; zero if it does not say.
     pub(crate) waited: Duration,
@@ -86,6 +89,15 @@ mod linux {
         set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1);
         set(socket, libc::IPPROTO_IP, libc::IP_RECVTOS, 1);
         set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE);
+    }
+
+    /// Asks for the address of this host to which each datagram came.
+    pub(crate) fn heed_own(socket: &UdpSocket) {
+        if socket.local_addr().is_ok_and(|address| address.is_ipv6()) {
+            set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1);
+        } else {
+            set(socket, libc::IPPROTO_IP, libc::IP_PKTINFO, 1);
+        }
     }
 
     /// Exact timers and real-time priority for the calling thread; true if it got the latter.
@@ -162,7 +174,7 @@ mod linux {
         if length < 0 {
             return Err(io::Error::last_os_error());
         }
-        let (mut ecn, mut waited) = (None, Duration::ZERO);
+        let (mut ecn, mut waited, mut to) = (None, Duration::ZERO, None);
         // SAFETY: the kernel filled the control buffer, and the macros stay within its length.
         unsafe {
             let mut next = libc::CMSG_FIRSTHDR(&raw const message);
@@ -176,17 +188,72 @@ mod linux {
                     (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
                         waited = ago(std::ptr::read_unaligned(libc::CMSG_DATA(next).cast()));
                     }
+                    (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
+                        let info: libc::in_pktinfo = std::ptr::read_unaligned(libc::CMSG_DATA(next).cast());
+                        to = Some(IpAddr::V4(u32::from_be(info.ipi_spec_dst.s_addr).into()));
+                    }
+                    (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
+                        let info: libc::in6_pktinfo = std::ptr::read_unaligned(libc::CMSG_DATA(next).cast());
+                        to = Some(IpAddr::V6(info.ipi6_addr.s6_addr.into()));
+                    }
                     _ => {}
                 }
                 next = libc::CMSG_NXTHDR(&raw const message, next);
             }
         }
-        Ok(Datagram { length: length as usize, from: address(&from)?, ecn, waited })
+        Ok(Datagram { length: length as usize, from: address(&from)?, to, ecn, waited })
     }
 
-    /// Sends a datagram with an ECN field.
-    pub(crate) fn send(socket: &UdpSocket, to: SocketAddr, ecn: Option<EcnCodepoint>, data: &[u8]) -> io::Result<()> {
-        let mut control = Control([0; CONTROL]);
+    /// Control messages of a datagram that is sent, one after the other.
+    struct Messages {
+        control: Control,
+        length: usize,
+    }
+
+    impl Messages {
+        fn add<T: Copy>(&mut self, level: i32, kind: i32, value: T) {
+            // SAFETY: CMSG_SPACE and CMSG_LEN only compute. The buffer is aligned for headers, each
+            // takes a multiple of that, and what follows the header is within the buffer, as the
+            // assertion says.
+            unsafe {
+                let space = libc::CMSG_SPACE(size_of::<T>() as u32) as usize;
+                assert!(self.length + space <= CONTROL, "control messages are short and few");
+                let header = self.control.0.as_mut_ptr().add(self.length).cast::<libc::cmsghdr>();
+                (*header).cmsg_level = level;
+                (*header).cmsg_type = kind;
+                (*header).cmsg_len = libc::CMSG_LEN(size_of::<T>() as u32) as _;
+                std::ptr::write_unaligned(libc::CMSG_DATA(header).cast(), value);
+                self.length += space;
+            }
+        }
+
+        /// The datagram is to leave from this address, which is of the socket's family.
+        fn leave_from(&mut self, own: IpAddr) {
+            match own {
+                IpAddr::V4(own) => {
+                    // SAFETY: all-zero is a valid value: any interface.
+                    let mut info: libc::in_pktinfo = unsafe { zeroed() };
+                    info.ipi_spec_dst.s_addr = u32::from(own).to_be();
+                    self.add(libc::IPPROTO_IP, libc::IP_PKTINFO, info);
+                }
+                IpAddr::V6(own) => {
+                    // SAFETY: as above.
+                    let mut info: libc::in6_pktinfo = unsafe { zeroed() };
+                    info.ipi6_addr.s6_addr = own.octets();
+                    self.add(libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, info);
+                }
+            }
+        }
+    }
+
+    /// Sends a datagram with an ECN field, from this address of the host if one is said.
+    pub(crate) fn send(
+        socket: &UdpSocket,
+        own: Option<IpAddr>,
+        to: SocketAddr,
+        ecn: Option<EcnCodepoint>,
+        data: &[u8],
+    ) -> io::Result<()> {
         // SAFETY: all-zero is a valid value of these plain structures.
         let (mut storage, mut message): (libc::sockaddr_storage, libc::msghdr) = unsafe { (zeroed(), zeroed()) };
         let (level, option, length) = match to {
@@ -213,23 +280,18 @@ mod linux {
                 (level, option, size_of::<libc::sockaddr_in6>())
             }
         };
+        let mut messages = Messages { control: Control([0; CONTROL]), length: 0 };
+        messages.add(level, option, ecn.map_or(0, |ecn| ecn as libc::c_int));
+        if let Some(own) = own {
+            messages.leave_from(own);
+        }
         let mut part = libc::iovec { iov_base: data.as_ptr().cast_mut().cast(), iov_len: data.len() };
         message.msg_name = (&raw mut storage).cast();
         message.msg_namelen = length as libc::socklen_t;
         message.msg_iov = &raw mut part;
         message.msg_iovlen = 1;
-        message.msg_control = control.0.as_mut_ptr().cast();
-        // SAFETY: CMSG_SPACE only computes; the buffer holds one message of an integer, which the
-        // first header and its data point into.
-        unsafe {
-            message.msg_controllen = libc::CMSG_SPACE(size_of::<libc::c_int>() as u32) as _;
-            let header = libc::CMSG_FIRSTHDR(&raw const message);
-            (*header).cmsg_level = level;
-            (*header).cmsg_type = option;
-            (*header).cmsg_len = libc::CMSG_LEN(size_of::<libc::c_int>() as u32) as _;
-            let value = ecn.map_or(0, |ecn| ecn as libc::c_int);
-            std::ptr::write_unaligned(libc::CMSG_DATA(header).cast(), value);
-        }
+        message.msg_control = messages.control.0.as_mut_ptr().cast();
+        message.msg_controllen = messages.length as _;
         // SAFETY: the message points to buffers that outlive the call; the data is only read.
         let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, 0) };
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
@@ -256,7 +318,7 @@ mod linux {
 #[cfg(not(target_os = "linux"))]
 mod other {
     use std::io;
-    use std::net::{SocketAddr, UdpSocket};
+    use std::net::{IpAddr, SocketAddr, UdpSocket};
     use std::time::Duration;
 
     use crate::stack::EcnCodepoint;
@@ -274,15 +336,24 @@ mod other {
 
     pub(crate) fn prepare(_socket: &UdpSocket, _buffer: usize) {}
 
+    pub(crate) fn heed_own(_socket: &UdpSocket) {}
+
     pub(crate) fn be_punctual(_receiver: bool) -> bool {
         false
     }
 
     pub(crate) fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Datagram> {
-        socket.recv_from(buffer).map(|(length, from)| Datagram { length, from, ecn: None, waited: Duration::ZERO })
+        let (length, from) = socket.recv_from(buffer)?;
+        Ok(Datagram { length, from, to: None, ecn: None, waited: Duration::ZERO })
     }
 
-    pub(crate) fn send(socket: &UdpSocket, to: SocketAddr, _ecn: Option<EcnCodepoint>, data: &[u8]) -> io::Result<()> {
+    pub(crate) fn send(
+        socket: &UdpSocket,
+        _own: Option<IpAddr>,
+        to: SocketAddr,
+        _ecn: Option<EcnCodepoint>,
+        data: &[u8],
+    ) -> io::Result<()> {
         socket.send_to(data, to).map(|_| ())
     }
 

@@ -10,6 +10,7 @@ use crate::clock::Clock;
 use crate::driving::{Driver, Host};
 use crate::endpoint::Outgoing;
 use crate::node::Node;
+use crate::owns::Owns;
 use crate::system::{self, Awake, Datagram};
 
 /// Bytes that sockets are asked to buffer.
@@ -30,6 +31,8 @@ struct Real {
     /// Which of them are of IPv6, whose addresses of IPv4 hosts are mapped ones (RFC 4291 section
     /// 2.5.5.2).
     mapped: Vec<bool>,
+    /// Of each that answers from the address that was asked, which that is.
+    owns: Vec<Option<Owns>>,
     clock: Clock,
     /// Keeps the cores awake.
     awake: Option<Awake>,
@@ -52,6 +55,17 @@ impl Sockets {
     /// If a socket cannot be prepared.
     pub fn of_receiver(sockets: Vec<UdpSocket>, clock: Clock) -> io::Result<Self> {
         Self::with_priority(sockets, clock, true)
+    }
+
+    /// The same as [`Self::new`] for a server: sockets that are bound to no address of their own
+    /// answer each client from the address that it asked, if the system says which that is (Linux).
+    ///
+    /// # Errors
+    /// If a socket cannot be prepared.
+    pub fn of_server(sockets: Vec<UdpSocket>, clock: Clock) -> io::Result<Self> {
+        let mut prepared = Self::with_priority(sockets, clock, false)?;
+        prepared.driver.host_mut().answer_from_where_asked();
+        Ok(prepared)
     }
 
     fn with_priority(sockets: Vec<UdpSocket>, clock: Clock, receiver: bool) -> io::Result<Self> {
@@ -100,7 +114,17 @@ pub(crate) fn plain(address: SocketAddr) -> SocketAddr {
 impl Real {
     fn new(sockets: Vec<UdpSocket>, clock: Clock) -> Self {
         let mapped = |socket: &UdpSocket| socket.local_addr().is_ok_and(|address| address.is_ipv6());
-        Self { mapped: sockets.iter().map(mapped).collect(), sockets, clock, awake: None }
+        let owns = sockets.iter().map(|_| None).collect();
+        Self { mapped: sockets.iter().map(mapped).collect(), owns, sockets, clock, awake: None }
+    }
+
+    fn answer_from_where_asked(&mut self) {
+        for (socket, owns) in self.sockets.iter().zip(&mut self.owns) {
+            if socket.local_addr().is_ok_and(|address| address.ip().is_unspecified()) {
+                system::heed_own(socket);
+                *owns = Some(Owns::default());
+            }
+        }
     }
 }
 
@@ -115,6 +139,9 @@ impl Host for Real {
 
     fn receive(&mut self, socket: usize, packet: &mut [u8]) -> io::Result<Datagram> {
         let datagram = system::receive(&self.sockets[socket], packet)?;
+        if let (Some(owns), Some(own)) = (&mut self.owns[socket], datagram.to) {
+            owns.note(datagram.from, own);
+        }
         Ok(Datagram { from: plain(datagram.from), ..datagram })
     }
 
@@ -123,7 +150,17 @@ impl Host for Real {
             SocketAddr::V4(to) if self.mapped[socket] => SocketAddr::new(to.ip().to_ipv6_mapped().into(), to.port()),
             to => to,
         };
-        system::send(&self.sockets[socket], to, outgoing.ecn, data)
+        let own = self.owns[socket].as_ref().and_then(|owns| owns.of(to));
+        let sent = system::send(&self.sockets[socket], own, to, outgoing.ecn, data);
+        // The host may have lost the address, or may not send from it (one of a group).
+        let refused = [io::ErrorKind::InvalidInput, io::ErrorKind::AddrNotAvailable, io::ErrorKind::NetworkUnreachable];
+        match (sent, &mut self.owns[socket]) {
+            (Err(error), Some(owns)) if own.is_some() && refused.contains(&error.kind()) => {
+                owns.forget(to);
+                system::send(&self.sockets[socket], None, to, outgoing.ecn, data)
+            }
+            (sent, _) => sent,
+        }
     }
 
     fn wait(&mut self, time: Span) -> bool {
@@ -161,5 +198,43 @@ mod tests {
             let heard = host.receive(1 - socket, &mut [0; 100]).unwrap();
             assert_eq!((heard.ecn, heard.from, heard.length), (Some(EcnCodepoint::Ect0), from, 4), "{socket}");
         }
+    }
+
+    /// A client that is connected to what it asked, as `fetch` is, hears nobody else.
+    #[test]
+    fn a_server_bound_to_no_address_answers_from_the_one_that_was_asked() {
+        for (at, asked) in [("0.0.0.0:0", "127.0.0.2"), ("[::]:0", "127.0.0.2"), ("[::]:0", "::1")] {
+            // Not every machine has IPv6.
+            let Ok(server) = UdpSocket::bind(at) else { continue };
+            let port = server.local_addr().unwrap().port();
+            let asked = SocketAddr::new(asked.parse().unwrap(), port);
+            let client = UdpSocket::bind(if asked.is_ipv4() { "127.0.0.1:0" } else { "[::1]:0" }).unwrap();
+            client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+            system::prepare(&server, BUFFER);
+            let mut host = Real::new(vec![server], Clock::start());
+            host.answer_from_where_asked();
+            for ecn in [None, Some(EcnCodepoint::Ect0)] {
+                client.send_to(b"who", asked).unwrap();
+                let heard = host.receive(0, &mut [0; 100]).unwrap();
+                host.send(0, &Outgoing { to: heard.from, ecn, connection: None }, b"I").unwrap();
+                let (length, from) = client.recv_from(&mut [0; 100]).unwrap();
+                assert_eq!((length, from), (1, asked), "{at}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_address_that_the_host_has_lost_is_not_sent_from() {
+        let server = UdpSocket::bind("0.0.0.0:0").unwrap();
+        let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+        client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        let to = client.local_addr().unwrap();
+        let mut host = Real::new(vec![server], Clock::start());
+        host.answer_from_where_asked();
+        // For documentation alone (RFC 5737): no host has it.
+        host.owns[0].as_mut().unwrap().note(to, IpAddr::from([192, 0, 2, 1]));
+        host.send(0, &Outgoing { to, ecn: None, connection: None }, b"I").unwrap();
+        assert_eq!(client.recv_from(&mut [0; 100]).unwrap().0, 1);
+        assert_eq!(host.owns[0].as_ref().unwrap().of(to), None);
     }
 }

@@ -69,7 +69,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Done {
         server.remember(memory, Box::new(today));
         Keeping::new(kept)
     });
-    let mut sockets = Sockets::new(vec![socket], clock).map_err(wrong)?;
+    let mut sockets = Sockets::of_server(vec![socket], clock).map_err(wrong)?;
     let address = sockets.address(0).map_err(wrong)?;
     print(&format!("serving at {address}\nfingerprint {}\n", identity.fingerprint()))?;
     punctual(&sockets);

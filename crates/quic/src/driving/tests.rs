@@ -54,7 +54,7 @@ impl Host for Imagined {
         match pop_due(&mut self.arrivals, now) {
             Some(arrival) => {
                 let waited = Duration::from_nanos(now.since(arrival).as_nanos());
-                Ok(Datagram { length: 0, from: peer(), ecn: None, waited })
+                Ok(Datagram { length: 0, from: peer(), to: None, ecn: None, waited })
             }
             None => Err(io::ErrorKind::WouldBlock.into()),
         }
