@@ -196,7 +196,7 @@ impl Controller {
     #[must_use]
     #[inline]
     pub fn wants_packets(&self) -> bool {
-        if self.in_charge { self.start.wants_packets() } else { self.tells_packets || self.overhears }
+        if self.in_charge { self.overhears || self.start.wants_packets() } else { self.tells_packets || self.overhears }
     }
 
     /// True if the avoidance sets the window itself in recovery, so that the transport must not.

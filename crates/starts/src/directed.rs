@@ -1,14 +1,17 @@
 //! A start that is told when packets leave: the two connections of a detector of fair queuing
 //! ([`flowstart_detection::pair`]) are each driven by one. A connection that nobody directs does
-//! standard slow start.
+//! standard slow start. One that is let go of, because the detector found nothing to go by, goes on
+//! with HyStart.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use crate::hystart::{Hystart, HystartConfig};
 use crate::{Start, StartConstants};
 use flowstart_control::InvalidConfig;
 use flowstart_control::{
-    Ack, Acked, AfterAck, Departure, FlowStart, INFINITE_SSTHRESH, Next, Response, Sent, Signal, Window,
+    Ack, Acked, AfterAck, Departure, FlowStart, INFINITE_SSTHRESH, LastRtt, NewMss, Next, Response, Restart, Sent,
+    Signal, Window,
 };
 use flowstart_detection::{DetectorConfig, PairDetector, TrainProbeConfig, Trains, TwoFlows};
 use flowstart_units::Time;
@@ -63,24 +66,48 @@ impl StartConstants for TrainProbeConfig {
 
 /// A start whose departures come from outside; what becomes of its packets is kept until it is
 /// asked for.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Directed {
     /// When the next packet leaves; `None` as long as nobody directs.
     departure: Option<Departure>,
     sent: Option<Sent>,
     acked: Vec<Acked>,
+    hystart: Hystart,
+    /// It was directed, and is not any more.
+    released: bool,
 }
 
 impl Directed {
+    /// For a flow with segments of `mss` payload bytes, `paced` or not.
+    #[must_use]
+    pub fn new(paced: bool, mss: u32) -> Self {
+        let hystart = Hystart::new(&HystartConfig::default(), paced, mss);
+        Self { departure: None, sent: None, acked: Vec::new(), hystart, released: false }
+    }
+
     /// The next packet leaves at this time, and the window does not hold it back.
     pub fn direct(&mut self, departure: Departure) {
         self.departure = Some(departure);
     }
 
-    /// True once somebody directs.
+    /// Nobody directs any more: it goes on with HyStart. RTTs so far were these.
+    pub fn release(&mut self, last: LastRtt) {
+        self.released = true;
+        self.hystart.has_seen(last.min_rtt);
+        // What left in the last round trip did not leave in a burst.
+        self.hystart.has_been_spread(last.srtt);
+    }
+
+    /// True once it was let go of.
+    #[must_use]
+    pub fn is_released(&self) -> bool {
+        self.released
+    }
+
+    /// True while somebody directs.
     #[must_use]
     pub fn is_directed(&self) -> bool {
-        self.departure.is_some()
+        self.departure.is_some() && !self.released
     }
 
     /// The packet that left since this was asked for the last time; to be asked after every packet.
@@ -99,7 +126,10 @@ impl FlowStart for Directed {
         if self.is_directed() { 0 } else { window.slow_start(ack.acked) }
     }
 
-    fn on_ack(&mut self, _ack: &Ack, window: &mut Window) -> AfterAck {
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> AfterAck {
+        if self.released {
+            return self.hystart.on_ack(ack, window);
+        }
         if self.is_directed() {
             window.cwnd = INFINITE_SSTHRESH;
         }
@@ -111,7 +141,7 @@ impl FlowStart for Directed {
     }
 
     fn on_sent(&mut self, sent: &Sent) {
-        if self.is_directed() {
+        if self.departure.is_some() {
             self.sent = Some(*sent);
         }
     }
@@ -125,7 +155,7 @@ impl FlowStart for Directed {
     }
 
     fn departure(&mut self, now: Time, _next: &Next, _window: &Window) -> Option<Departure> {
-        match self.departure? {
+        match self.departure.filter(|_| !self.released)? {
             Departure::At(at) if at <= now => Some(Departure::Now),
             other => Some(other),
         }
@@ -133,6 +163,14 @@ impl FlowStart for Directed {
 
     fn owns_window(&self) -> bool {
         self.is_directed()
+    }
+
+    fn on_restart(&mut self, now: Time, restart: Restart, window: &Window, last: LastRtt) -> bool {
+        self.released && self.hystart.on_restart(now, restart, window, last)
+    }
+
+    fn on_mss(&mut self, mss: NewMss) {
+        self.hystart.on_mss(mss);
     }
 }
 
@@ -160,7 +198,7 @@ mod tests {
 
     #[test]
     fn undirected_it_is_slow_start_and_directed_its_window_is_a_permission() {
-        let (mut start, mut window) = (Directed::default(), Window::new(10));
+        let (mut start, mut window) = (Directed::new(false, 1448), Window::new(10));
         start.grow(&ack(5), &mut window);
         assert_eq!(window.cwnd, 15);
         assert_eq!(start.on_signal(Time::ZERO, Signal::Loss, &mut window), Response::Leave);
@@ -172,7 +210,7 @@ mod tests {
 
     #[test]
     fn what_happens_is_told_once_and_only_while_it_is_directed() {
-        let mut start = Directed::default();
+        let mut start = Directed::new(false, 1448);
         start.on_sent(&sent(Time::ZERO, 0));
         assert!(start.take_sent().is_none());
         start.direct(Departure::At(Time::ZERO + Span::from_millis(1)));

@@ -1,7 +1,7 @@
 //! What a detector of fair queuing does with a connection: it says when packets leave, and in the
 //! end what the bottleneck does.
 
-use flowstart_control::{CongestionAvoidance as _, Departure, Exit, ExitReason, INFINITE_SSTHRESH, Isolation};
+use flowstart_control::{CongestionAvoidance as _, Departure, Exit, ExitReason, INFINITE_SSTHRESH, Isolation, LastRtt};
 use flowstart_detection::Decision;
 use flowstart_starts::Directed;
 
@@ -29,10 +29,13 @@ impl<'a> Steering<'a> {
     }
 
     /// The next packet leaves when the detector says so, and the window does not hold it back.
-    /// Without effect on other starts and after the start.
+    /// Without effect on other starts and after the start, or the detector's first answer.
     pub fn direct(&mut self, departure: Departure) {
         let Controller { in_charge, start, window, .. } = &mut *self.controller;
-        if *in_charge && let Some(directed) = start.directed() {
+        if *in_charge
+            && let Some(directed) = start.directed()
+            && !directed.is_released()
+        {
             directed.direct(departure);
             window.cwnd = INFINITE_SSTHRESH;
         }
@@ -47,7 +50,10 @@ impl<'a> Steering<'a> {
             aware.on_smallest_rtt(decision.smallest);
         }
         self.controller.tell_isolation(now, decision.isolation);
-        if self.controller.in_charge {
+        if self.controller.in_charge && self.is_released() {
+            // A later answer ends HyStart if the avoidance goes on by itself.
+            self.controller.in_charge = !self.controller.own_recovery;
+        } else if self.controller.in_charge {
             let bytes = decision.rate.bytes_in(self.controller.last.srtt).get();
             let cwnd =
                 u32::try_from(bytes.div_ceil(u64::from(packet.max(1)))).unwrap_or(u32::MAX).clamp(2, INFINITE_SSTHRESH);
@@ -63,6 +69,23 @@ impl<'a> Steering<'a> {
             let cwnd = if decision.isolation == Isolation::Isolated { cwnd } else { cwnd.min(started) };
             let exit = Exit { reason: ExitReason::Isolation, cwnd, ssthresh, rate: Some(rate) };
             self.controller.hand_over(now, exit);
+            if decision.isolation == Isolation::Unknown {
+                self.release();
+            }
+        }
+    }
+
+    fn is_released(&mut self) -> bool {
+        self.controller.start.directed().is_some_and(|directed| directed.is_released())
+    }
+
+    /// Without an answer the window goes on to grow as it does by default, and HyStart looks when
+    /// that is enough: where a buffer holds seconds, slow start alone would fill it.
+    fn release(&mut self) {
+        let Controller { in_charge, own_recovery, start, last, .. } = &mut *self.controller;
+        if !*own_recovery && let Some(directed) = start.directed() {
+            directed.release(LastRtt { srtt: last.srtt, min_rtt: last.min_rtt });
+            *in_charge = true;
         }
     }
 
@@ -70,8 +93,10 @@ impl<'a> Steering<'a> {
     /// window grows by one that does not set it itself. A window below this share of what fits the
     /// path, which the threshold that came with the answer is, grows to that first.
     pub fn on_crowd(&mut self, share: f64) {
+        let released = self.is_released();
         let Controller { in_charge, own_recovery, window, .. } = &mut *self.controller;
-        if !*in_charge && !*own_recovery {
+        if (released || !*in_charge) && !*own_recovery {
+            *in_charge = false;
             // Without an answer nobody knows what fits the path.
             let known = window.ssthresh < INFINITE_SSTHRESH;
             let least = if known { (f64::from(window.ssthresh) * share) as u32 } else { 0 };

@@ -28,20 +28,31 @@ fn told_of_a_rate_after(delivered: u64) -> Controller {
 }
 
 fn told(isolation: Isolation, delivered: u64) -> Controller {
+    told_with("cubic", isolation, delivered)
+}
+
+fn told_with(avoidance: &str, isolation: Isolation, delivered: u64) -> Controller {
     let start = StartConfig::FairQueuingProbe(TrainProbeConfig::default());
-    let mut controller = Controller::new(&ControllerConfig::new(start, AvoidanceConfig::from_name("cubic").unwrap()));
+    let mut controller = Controller::new(&ControllerConfig::new(start, AvoidanceConfig::from_name(avoidance).unwrap()));
     let now = Time::ZERO + Span::from_secs(1);
-    controller.on_ack(&Ack {
+    controller.on_ack(&ack(now, Span::from_millis(100), 1448, delivered));
+    answer(&mut controller, now, isolation);
+    controller
+}
+
+/// An ACK of everything up to byte `una`.
+fn ack(now: Time, rtt: Span, una: u64, delivered: u64) -> Ack {
+    Ack {
         now,
         acked: 1,
         acked_bytes: 1448,
         marked: 0,
         lost: 0,
-        rtt: Some(Span::from_millis(100)),
-        srtt: Span::from_millis(100),
+        rtt: Some(rtt),
+        srtt: rtt,
         min_rtt: Span::from_millis(100),
-        una: 1448,
-        next: 1448,
+        una,
+        next: una,
         advanced: true,
         in_flight: 0,
         packets_out: 0,
@@ -52,11 +63,24 @@ fn told(isolation: Isolation, delivered: u64) -> Controller {
         rate: None,
         total_lost: 0,
         repair: Repair::Nothing,
-    });
+    }
+}
+
+fn answer(controller: &mut Controller, now: Time, isolation: Isolation) {
     let (rate, smallest) = (Rate::from_mbps(12), Span::from_millis(100));
     let decision = Decision { now, isolation, ratio: 1.1, rate, confidence: Some(0.99), smallest };
     controller.steering().on_decision(&decision, 1448, 1500);
-    controller
+}
+
+/// ACKs 12 ms apart, of which the packets took `rtt`, until slow start is over; after how many.
+fn acks_until_the_end(controller: &mut Controller, rtt: Span) -> Option<u64> {
+    (1..=100).find(|number| {
+        let now = Time::ZERO + Span::from_millis(1000 + 12 * number);
+        let ack = ack(now, rtt, (1 + number) * 1448, 20 + number);
+        controller.on_ack(&ack);
+        controller.grow(&ack);
+        controller.ssthresh() < INFINITE_SSTHRESH
+    })
 }
 
 fn told_of_a_rate() -> Controller {
@@ -78,6 +102,59 @@ fn without_an_answer_the_rate_is_a_beginning_and_slow_start_goes_on_from_it() {
     assert_eq!(after(Isolation::Isolated), (100, 100));
     assert_eq!(after(Isolation::Shared), (50, 100));
     assert_eq!(after(Isolation::Unknown), (50, INFINITE_SSTHRESH));
+}
+
+/// Slow start alone filled a queue of 1000 packets at 6 Mbit/s, 2 s, and lost as many.
+#[test]
+fn without_an_answer_hystart_looks_when_the_window_is_enough() {
+    let late = Span::from_millis(113);
+    let mut controller = told(Isolation::Unknown, 20);
+    assert!(controller.start_is_in_charge());
+    let exit = *controller.start_exit().expect("the detector's part is over");
+    // The first ACK begins a round trip; eight RTTs of it are seen before it is judged.
+    let mut thresholds = Vec::new();
+    let round = |controller: &mut Controller, number: u64, rtt| {
+        let now = Time::ZERO + Span::from_millis(1000 + number);
+        let ack = Ack { una: 2 * 1448, next: 200 * 1448, ..ack(now, rtt, 0, 20 + number) };
+        controller.on_ack(&ack);
+        controller.grow(&ack);
+        controller.ssthresh()
+    };
+    thresholds.extend((1..=9).map(|number| round(&mut controller, 12 * number, late)));
+    assert_eq!(thresholds[..8], [INFINITE_SSTHRESH; 8]);
+    assert_eq!((thresholds[8], controller.cwnd()), (58, 58), "grown by one for each before");
+    assert!(!controller.start_is_in_charge());
+    assert_eq!(controller.start_exit(), Some(&exit), "the record keeps the detector's answer");
+    // 12 ms more than the smallest are no queue.
+    let mut controller = told(Isolation::Unknown, 20);
+    assert_eq!(acks_until_the_end(&mut controller, Span::from_millis(112)), None);
+    // An avoidance that sets its window itself knows by itself.
+    assert!(!told_with("bbr", Isolation::Unknown, 20).start_is_in_charge());
+    // With an answer there is nothing to look for.
+    assert!(!told(Isolation::Shared, 20).start_is_in_charge() && !told(Isolation::Isolated, 20).start_is_in_charge());
+}
+
+#[test]
+fn an_answer_that_comes_later_ends_hystart_only_if_the_avoidance_goes_on_by_itself() {
+    for (isolation, ends) in [(Isolation::Isolated, true), (Isolation::Shared, false), (Isolation::Unknown, false)] {
+        let mut controller = told_with("delay_or_cubic", Isolation::Unknown, 20);
+        let cwnd = controller.cwnd();
+        answer(&mut controller, Time::ZERO + Span::from_secs(2), isolation);
+        assert_eq!((controller.start_is_in_charge(), controller.controls_recovery()), (!ends, ends), "{isolation:?}");
+        assert_eq!(controller.cwnd(), cwnd, "the rate that comes with it is not for a flow that has begun");
+    }
+}
+
+/// Packets of what the detector looks at afterwards are still told of.
+#[test]
+fn with_hystart_in_charge_a_detector_that_watches_hears_of_packets() {
+    let mut controller = told(Isolation::Unknown, 20);
+    assert!(!controller.wants_packets());
+    controller.steering().overhear(true);
+    assert!(controller.wants_packets());
+    controller.steering().direct(Departure::Hold);
+    assert_eq!(controller.cwnd(), 50, "nobody directs it any more");
+    assert_eq!(controller.departure(Time::ZERO + Span::from_secs(2), &next(10)), Departure::Now);
 }
 
 #[test]

@@ -223,6 +223,21 @@ fn beside_cubic_on_a_long_fast_path_it_carries_three_quarters_of_hystarts_in_fou
     }
 }
 
+/// Slow start alone filled the queue, which holds two seconds, and lost about a thousand packets.
+#[test]
+fn without_an_answer_a_queue_of_a_thousand_packets_is_not_filled() {
+    let queue = QueueConfig::from_name("drr").unwrap();
+    let cases: Vec<_> = (0..8)
+        .map(|seed| Case { jitter: Span::from_millis(15), seed, ..Case::new(queue, 6, 100) })
+        .filter(|case| case.decide().0.map(|decision| decision.isolation) == Some(Isolation::Unknown))
+        .collect();
+    assert!(cases.len() >= 4, "{} without an answer", cases.len());
+    for case in cases {
+        let flow = case.run(Workload::Greedy, Span::from_secs(8)).flows.swap_remove(0);
+        assert_eq!(flow.dropped, 0, "{case:?}");
+    }
+}
+
 /// In full buffers a first train may be lost whole: then the time is over before anything is known.
 #[test]
 fn beside_cubic_and_datagrams_no_answer_is_wrong_and_few_are_unknown() {
