@@ -16,6 +16,9 @@ use flowstart_control::{
 use flowstart_detection::{DetectorConfig, PairDetector, TrainProbeConfig, Trains, TwoFlows};
 use flowstart_units::Time;
 
+/// What left before nobody directed any more is acknowledged within so many round trips.
+const RELEASE_RTTS: u64 = 2;
+
 impl StartConstants for DetectorConfig {
     fn draws(&self) -> bool {
         true
@@ -73,8 +76,20 @@ pub struct Directed {
     sent: Option<Sent>,
     acked: Vec<Acked>,
     hystart: Hystart,
-    /// It was directed, and is not any more.
-    released: bool,
+    phase: Phase,
+}
+
+/// Who is in charge of when packets leave.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Phase {
+    /// Somebody directs, or may yet.
+    Directed,
+    /// Nobody does any more. Until a byte beyond this one is acknowledged, or until then, RTTs and
+    /// losses are those of packets that somebody sent: they were to queue. The first ACK says
+    /// which byte that is.
+    Released(Option<u64>, Time),
+    /// HyStart looks.
+    Usual,
 }
 
 impl Directed {
@@ -82,7 +97,7 @@ impl Directed {
     #[must_use]
     pub fn new(paced: bool, mss: u32) -> Self {
         let hystart = Hystart::new(&HystartConfig::default(), paced, mss);
-        Self { departure: None, sent: None, acked: Vec::new(), hystart, released: false }
+        Self { departure: None, sent: None, acked: Vec::new(), hystart, phase: Phase::Directed }
     }
 
     /// The next packet leaves at this time, and the window does not hold it back.
@@ -91,8 +106,8 @@ impl Directed {
     }
 
     /// Nobody directs any more: it goes on with HyStart. RTTs so far were these.
-    pub fn release(&mut self, last: LastRtt) {
-        self.released = true;
+    pub fn release(&mut self, now: Time, last: LastRtt) {
+        self.phase = Phase::Released(None, now + last.srtt * RELEASE_RTTS);
         self.hystart.has_seen(last.min_rtt);
         // What left in the last round trip did not leave in a burst.
         self.hystart.has_been_spread(last.srtt);
@@ -101,13 +116,13 @@ impl Directed {
     /// True once it was let go of.
     #[must_use]
     pub fn is_released(&self) -> bool {
-        self.released
+        self.phase != Phase::Directed
     }
 
     /// True while somebody directs.
     #[must_use]
     pub fn is_directed(&self) -> bool {
-        self.departure.is_some() && !self.released
+        self.departure.is_some() && !self.is_released()
     }
 
     /// The packet that left since this was asked for the last time; to be asked after every packet.
@@ -127,7 +142,15 @@ impl FlowStart for Directed {
     }
 
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> AfterAck {
-        if self.released {
+        if let Phase::Released(beyond, until) = self.phase {
+            let beyond = beyond.unwrap_or(ack.next);
+            if ack.una <= beyond && ack.now < until {
+                self.phase = Phase::Released(Some(beyond), until);
+                return AfterAck::Continue;
+            }
+            self.phase = Phase::Usual;
+        }
+        if self.phase == Phase::Usual {
             return self.hystart.on_ack(ack, window);
         }
         if self.is_directed() {
@@ -136,8 +159,9 @@ impl FlowStart for Directed {
         AfterAck::Continue
     }
 
-    fn on_signal(&mut self, _now: Time, _signal: Signal, _window: &mut Window) -> Response {
-        if self.is_directed() { Response::Ignore } else { Response::Leave }
+    fn on_signal(&mut self, _now: Time, signal: Signal, _window: &mut Window) -> Response {
+        let earlier = matches!(self.phase, Phase::Released(..)) && signal == Signal::Loss;
+        if earlier || self.is_directed() { Response::Ignore } else { Response::Leave }
     }
 
     fn on_sent(&mut self, sent: &Sent) {
@@ -155,7 +179,7 @@ impl FlowStart for Directed {
     }
 
     fn departure(&mut self, now: Time, _next: &Next, _window: &Window) -> Option<Departure> {
-        match self.departure.filter(|_| !self.released)? {
+        match self.departure.filter(|_| !self.is_released())? {
             Departure::At(at) if at <= now => Some(Departure::Now),
             other => Some(other),
         }
@@ -166,7 +190,7 @@ impl FlowStart for Directed {
     }
 
     fn on_restart(&mut self, now: Time, restart: Restart, window: &Window, last: LastRtt) -> bool {
-        self.released && self.hystart.on_restart(now, restart, window, last)
+        self.is_released() && self.hystart.on_restart(now, restart, window, last)
     }
 
     fn on_mss(&mut self, mss: NewMss) {
@@ -194,6 +218,7 @@ impl Start {
 mod tests {
     use super::*;
     use flowstart_control::testing::{ack, sent};
+    use flowstart_control::{Exit, ExitReason};
     use flowstart_units::Span;
 
     #[test]
@@ -206,6 +231,40 @@ mod tests {
         start.on_ack(&ack(1), &mut window);
         assert_eq!(window.cwnd, INFINITE_SSTHRESH);
         assert_eq!(start.on_signal(Time::ZERO, Signal::Timeout, &mut window), Response::Ignore);
+    }
+
+    #[test]
+    fn let_go_of_it_is_hystart_for_packets_that_leave_from_then_on() {
+        let ms = |ms: u64| Time::ZERO + Span::from_millis(ms);
+        let late = |now, una, next| Ack { now, una, next, rtt: Some(Span::from_millis(30)), ..ack(1) };
+        let released = || {
+            let (mut start, mut window) = (Directed::new(false, 1448), Window::new(50));
+            start.direct(Departure::Hold);
+            start.release(ms(100), LastRtt { srtt: Span::from_millis(20), min_rtt: Span::from_millis(20) });
+            assert!(start.is_released() && !start.is_directed() && !start.owns_window());
+            // The first ACK says how far what left before goes.
+            assert_eq!(start.on_ack(&late(ms(101), 10, 50), &mut window), AfterAck::Continue);
+            (start, window)
+        };
+        let (mut start, mut window) = released();
+        for number in 0..20 {
+            assert_eq!(start.on_ack(&late(ms(102 + number), 31 + number, 60), &mut window), AfterAck::Continue);
+            assert_eq!(start.on_signal(ms(102 + number), Signal::Loss, &mut window), Response::Ignore);
+        }
+        assert_eq!(start.on_signal(ms(121), Signal::Timeout, &mut window), Response::Leave);
+        // RTTs of packets behind that are 10 ms longer than the smallest: HyStart looks at nine.
+        let mut ends = |number: u64| {
+            let ack = late(ms(122), 51 + number, 200);
+            matches!(start.on_ack(&ack, &mut window), AfterAck::Done(Exit { reason: ExitReason::DelayIncrease, .. }))
+        };
+        assert_eq!((0..10).position(&mut ends), Some(8));
+        assert_eq!(start.on_signal(ms(122), Signal::Loss, &mut window), Response::Leave);
+        // A hole may hold back what is acknowledged.
+        let (mut start, mut window) = released();
+        start.on_ack(&late(ms(139), 10, 60), &mut window);
+        assert_eq!(start.on_signal(ms(139), Signal::Loss, &mut window), Response::Ignore);
+        start.on_ack(&late(ms(140), 10, 60), &mut window);
+        assert_eq!(start.on_signal(ms(140), Signal::Loss, &mut window), Response::Leave);
     }
 
     #[test]

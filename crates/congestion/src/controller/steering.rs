@@ -4,6 +4,7 @@
 use flowstart_control::{CongestionAvoidance as _, Departure, Exit, ExitReason, INFINITE_SSTHRESH, Isolation, LastRtt};
 use flowstart_detection::Decision;
 use flowstart_starts::Directed;
+use flowstart_units::Time;
 
 use super::Controller;
 
@@ -70,7 +71,7 @@ impl<'a> Steering<'a> {
             let exit = Exit { reason: ExitReason::Isolation, cwnd, ssthresh, rate: Some(rate) };
             self.controller.hand_over(now, exit);
             if decision.isolation == Isolation::Unknown {
-                self.release();
+                self.release(now);
             }
         }
     }
@@ -81,10 +82,10 @@ impl<'a> Steering<'a> {
 
     /// Without an answer the window goes on to grow as it does by default, and HyStart looks when
     /// that is enough: where a buffer holds seconds, slow start alone would fill it.
-    fn release(&mut self) {
+    fn release(&mut self, now: Time) {
         let Controller { in_charge, own_recovery, start, last, .. } = &mut *self.controller;
         if !*own_recovery && let Some(directed) = start.directed() {
-            directed.release(LastRtt { srtt: last.srtt, min_rtt: last.min_rtt });
+            directed.release(now, LastRtt { srtt: last.srtt, min_rtt: last.min_rtt });
             *in_charge = true;
         }
     }

@@ -111,16 +111,17 @@ fn without_an_answer_hystart_looks_when_the_window_is_enough() {
     let mut controller = told(Isolation::Unknown, 20);
     assert!(controller.start_is_in_charge());
     let exit = *controller.start_exit().expect("the detector's part is over");
-    // The first ACK begins a round trip; eight RTTs of it are seen before it is judged.
+    // An ACK of what left after the answer begins a round trip; eight RTTs of it are seen before
+    // it is judged.
     let mut thresholds = Vec::new();
     let round = |controller: &mut Controller, number: u64, rtt| {
-        let now = Time::ZERO + Span::from_millis(1000 + number);
+        let now = Time::ZERO + Span::from_millis(1200 + number);
         let ack = Ack { una: 2 * 1448, next: 200 * 1448, ..ack(now, rtt, 0, 20 + number) };
         controller.on_ack(&ack);
         controller.grow(&ack);
         controller.ssthresh()
     };
-    thresholds.extend((1..=9).map(|number| round(&mut controller, 12 * number, late)));
+    thresholds.extend((0..9).map(|number| round(&mut controller, 12 * number, late)));
     assert_eq!(thresholds[..8], [INFINITE_SSTHRESH; 8]);
     assert_eq!((thresholds[8], controller.cwnd()), (58, 58), "grown by one for each before");
     assert!(!controller.start_is_in_charge());
