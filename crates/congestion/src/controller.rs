@@ -357,7 +357,10 @@ impl Controller {
             self.avoidance.grow(ack, left, &mut self.window);
             if own {
                 self.follow_avoidance();
-                self.gave_up |= !self.own_recovery;
+                if !self.own_recovery {
+                    self.gave_up = true;
+                    self.release_start(ack.now, false);
+                }
             }
         }
         if self.own_start {

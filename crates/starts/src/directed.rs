@@ -105,9 +105,16 @@ impl Directed {
         self.departure = Some(departure);
     }
 
-    /// Nobody directs any more: it goes on with HyStart. RTTs so far were these.
+    /// Nobody directs any more: it goes on with HyStart, for packets that leave from now on. RTTs
+    /// so far were these.
     pub fn release(&mut self, now: Time, last: LastRtt) {
+        self.go_on(last);
         self.phase = Phase::Released(None, now + last.srtt * RELEASE_RTTS);
+    }
+
+    /// An avoidance that was told of an answer cannot use it: it goes on with HyStart at once.
+    pub fn go_on(&mut self, last: LastRtt) {
+        self.phase = Phase::Usual;
         self.hystart.has_seen(last.min_rtt);
         // What left in the last round trip did not leave in a burst.
         self.hystart.has_been_spread(last.srtt);

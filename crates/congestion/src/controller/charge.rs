@@ -41,6 +41,25 @@ impl Controller {
         self.start.on_restart(now, restart, &self.window, LastRtt { srtt, min_rtt })
     }
 
+    /// Without anything to go by the window grows as it does by default, and HyStart looks when
+    /// that is enough: where a buffer holds seconds, slow start alone would fill it.
+    /// `directed`: what left before was sent by a detector.
+    pub(super) fn release_start(&mut self, now: Time, directed: bool) {
+        let LastSeen { srtt, min_rtt, .. } = self.last;
+        if !self.own_recovery
+            && self.window.in_slow_start()
+            && let Some(start) = self.start.directed()
+        {
+            let last = LastRtt { srtt, min_rtt };
+            if directed {
+                start.release(now, last)
+            } else {
+                start.go_on(last)
+            }
+            self.in_charge = true;
+        }
+    }
+
     pub(super) fn remember_three_quarters(&mut self) {
         let kept = (self.window.cwnd >> 1) + (self.window.cwnd >> 2);
         self.window.ssthresh = self.window.ssthresh.max(kept);

@@ -1,10 +1,9 @@
 //! What a detector of fair queuing does with a connection: it says when packets leave, and in the
 //! end what the bottleneck does.
 
-use flowstart_control::{CongestionAvoidance as _, Departure, Exit, ExitReason, INFINITE_SSTHRESH, Isolation, LastRtt};
+use flowstart_control::{CongestionAvoidance as _, Departure, Exit, ExitReason, INFINITE_SSTHRESH, Isolation};
 use flowstart_detection::Decision;
 use flowstart_starts::Directed;
-use flowstart_units::Time;
 
 use super::Controller;
 
@@ -71,23 +70,13 @@ impl<'a> Steering<'a> {
             let exit = Exit { reason: ExitReason::Isolation, cwnd, ssthresh, rate: Some(rate) };
             self.controller.hand_over(now, exit);
             if decision.isolation == Isolation::Unknown {
-                self.release(now);
+                self.controller.release_start(now, true);
             }
         }
     }
 
     fn is_released(&mut self) -> bool {
         self.controller.start.directed().is_some_and(|directed| directed.is_released())
-    }
-
-    /// Without an answer the window goes on to grow as it does by default, and HyStart looks when
-    /// that is enough: where a buffer holds seconds, slow start alone would fill it.
-    fn release(&mut self, now: Time) {
-        let Controller { in_charge, own_recovery, start, last, .. } = &mut *self.controller;
-        if !*own_recovery && let Some(directed) = start.directed() {
-            directed.release(now, LastRtt { srtt: last.srtt, min_rtt: last.min_rtt });
-            *in_charge = true;
-        }
     }
 
     /// The detector saw that others keep a queue where its packets passed: slow start ends, if the
