@@ -279,6 +279,16 @@ impl Benchmark {
         if self.replicas > MAX_REPLICAS {
             return fail(format!("at most {MAX_REPLICAS} replicas can be simulated for the joint calibration"));
         }
+        // With fewer a rate either fails in none of them or too often.
+        let (epsilon, replicas) = (self.probe.epsilon.get(), f64::from(self.replicas));
+        if self.replicas > 0 && epsilon * replicas < 1.0 - 1e-9 {
+            let percent = (epsilon * 1e11).round() / 1e9;
+            return fail(format!(
+                "joint calibration at an epsilon of {percent} % needs at least {:.0} replicas, not {}",
+                (1.0 / epsilon - 1e-9).ceil(),
+                self.replicas
+            ));
+        }
         for contestant in &self.race.contestants {
             self.with_peers(contestant).validate()?;
         }

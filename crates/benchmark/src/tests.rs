@@ -224,6 +224,12 @@ fn rates_that_fail_together_may_each_use_more_than_the_union_bound_gives_them() 
     assert_eq!(joint, run(&benchmark).joint.as_ref().unwrap(), "the same for the same seed");
     benchmark.replicas = 0;
     assert!(run(&benchmark).joint.is_none());
+    // One in twenty is not seen in nineteen.
+    benchmark.replicas = 19;
+    let refused = benchmark.validate().unwrap_err().to_string();
+    assert_eq!(refused, "joint calibration at an epsilon of 5 % needs at least 20 replicas, not 19");
+    benchmark.replicas = 20;
+    benchmark.validate().unwrap();
 }
 
 #[test]

@@ -46,8 +46,9 @@ pub fn calibrate_jointly(rates: &[Rate], delays: &[Vec<Span>], epsilon: Probabil
         let any = |replica: &&Vec<Span>| replica.iter().zip(&columns).any(|(delay, column)| *delay > column[rank - 1]);
         Probability::of(delays.iter().filter(any).count(), count)
     };
-    // The smallest rank that is good enough; the largest always is.
-    let (mut low, mut high) = (1, largest);
+    // The smallest rank that is good enough; the largest always is. No rate may fail more often
+    // than all together, even if delays are so alike that none of them is above any other.
+    let (mut low, mut high) = (upper_rank(count, epsilon).unwrap_or(largest), largest);
     while low < high {
         let middle = low.midpoint(high);
         if violated(middle) <= epsilon { high = middle } else { low = middle + 1 }

@@ -134,6 +134,15 @@ fn rates_that_fail_together_need_no_union_bound_and_independent_ones_do() {
 }
 
 #[test]
+fn delays_that_are_all_alike_give_no_rate_more_than_all_rates_have_together() {
+    let rates: Vec<Rate> = (1..=3).map(Rate::from_mbps).collect();
+    let alike = vec![vec![Span::from_millis(11); 3]; 100];
+    let joint = calibrate_jointly(&rates, &alike, p(0.15)).unwrap();
+    assert_eq!(joint.per_rate, p(0.15));
+    assert!((joint.tightness - 3.0).abs() < 1e-9, "{}", joint.tightness);
+}
+
+#[test]
 fn rates_of_the_adaptive_loop_fail_together_in_part() {
     let of = AdaptiveLoopConfig { initial_window: 40.0, ..AdaptiveLoopConfig::default() };
     let packet = ProbeConfig::default().packet;
