@@ -188,6 +188,11 @@ fn files_that_cannot_be_are_refused_with_the_row() {
     assert_eq!(read("sent_s,received_s\n1,2\n", None), Err(RecordError::NoRate));
     assert_eq!(read("sent_s,received_s\n1,2\n1,0\n", rate), Err(RecordError::ReceivedBeforeSent(2)));
     assert_eq!(read("sent_s,received_s\n1,2\n0,2\n", rate), Err(RecordError::OutOfOrder(2)));
+    // The sender's clock counts since the machine was started, the receiver's since 1970.
+    let clocks = read("sent_s,received_s\n5000,5001\n5001,1700000000\n", rate).unwrap_err();
+    let said = "row 2: received 19676 days after it was sent; both clocks must agree, and units, too";
+    assert_eq!(clocks.to_string(), said);
+    assert_eq!(read("sent_s,received_s\n1,86401\n", rate), Ok(1), "a day");
     let between = "sent_s,left_s,arrived_s,received_s\n1,2,3,4\n2,,,5\n";
     assert_eq!(read(between, rate), Ok(1));
     assert_eq!(read(&format!("{between}3,4,7,6\n"), rate), Err(RecordError::NotBetween(3)));

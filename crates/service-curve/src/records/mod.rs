@@ -60,6 +60,9 @@ pub enum RecordError {
     NotANumber(u64, String, String),
     /// A packet was received before it was sent (row): the clocks do not agree.
     ReceivedBeforeSent(u64),
+    /// A packet was received more than a day after it was sent (row, how long after): two clocks
+    /// that count from different times, or a wrong unit.
+    ReceivedTooLate(u64, Span),
     /// Only one of the columns `left` and `arrived` is there, or only one of their values (row; 0
     /// for the columns).
     OnlyOneEnd(u64),
@@ -95,6 +98,13 @@ impl fmt::Display for RecordError {
             }
             Self::ReceivedBeforeSent(row) => {
                 write!(f, "row {row}: received before it was sent; both clocks must agree, and the row must be whole")
+            }
+            Self::ReceivedTooLate(row, after) => {
+                let days = after.as_secs_f64() / 86_400.0;
+                write!(
+                    f,
+                    "row {row}: received {days:.0} days after it was sent; both clocks must agree, and units, too"
+                )
             }
             Self::OnlyOneEnd(0) => {
                 f.write_str("has only one of the columns left and arrived; both are needed, or neither")
@@ -133,6 +143,9 @@ impl std::error::Error for RecordError {}
 
 /// The units that a column of times may have: ending of its name, nanoseconds.
 const UNITS: [(&str, u64); 4] = [("_ns", 1), ("_us", 1_000), ("_ms", 1_000_000), ("_s", 1_000_000_000)];
+
+/// No message waits longer: who says so has two clocks, one since 1970 and one since the start.
+const MOST_DELAY: Span = Span::from_secs(86_400);
 
 /// Where a file has its columns, found by their names; for readers of other formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -194,6 +207,9 @@ impl InOrder {
         }
         if record.received < record.sent {
             return Err(RecordError::ReceivedBeforeSent(self.row));
+        }
+        if record.received.since(record.sent) > MOST_DELAY {
+            return Err(RecordError::ReceivedTooLate(self.row, record.received.since(record.sent)));
         }
         if record.passed.is_some_and(|Passed { left, arrived }| {
             !(record.sent <= left && left <= arrived && arrived <= record.received)
