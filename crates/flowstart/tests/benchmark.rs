@@ -318,6 +318,19 @@ fn several_seeds_are_those_of_single_runs_and_the_table_has_their_median_and_end
 }
 
 #[test]
+fn a_curve_that_may_always_be_violated_is_said_to_be_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let said = |epsilon: &str| {
+        let with_epsilon: Vec<&str> = LIGHT.iter().map(|one| if *one == "5 %" { epsilon } else { one }).collect();
+        let more = ["--bursts", "0", "--connections", "0", "--no-report"];
+        text(&run(folder.path(), &[&with_epsilon[..], &more].concat()).success())
+    };
+    // Four rates and more are accepted.
+    assert!(said("30 %").contains("Where epsilon is 1, nothing is said of a curve as a whole"));
+    assert!(!said("5 %").contains("Where epsilon is 1"));
+}
+
+#[test]
 fn what_is_measured_once_is_not_repeated() {
     let folder = tempfile::tempdir().expect("a folder");
     for more in [["--real", "cubic"], ["--measured", "x.csv"], ["--delays", "d.csv"], ["--joint", "20"]] {

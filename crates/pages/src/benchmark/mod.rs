@@ -160,6 +160,11 @@ impl<'a> Shown<'a> {
             let text = "Where the next rate is undecided, or all were accepted, the long-term rate may be higher; a longer --lasting may tell.";
             remarks.push(text.to_owned());
         }
+        if self.result.attained.iter().any(|one| one.estimate.curve.epsilon().get() >= 1.0) {
+            let text = "Where epsilon is 1, nothing is said of a curve as a whole, only of each rate by itself; a smaller --epsilon, or \
+                        --curve-epsilon, says more.";
+            remarks.push(text.to_owned());
+        }
         if let Some(results) = self.seeds {
             remarks.push(seeds::decided(results));
         }
