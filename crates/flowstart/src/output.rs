@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::fs::{File, TryLockError};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -198,6 +199,26 @@ fn try_file_in(folder: &Path) -> io::Result<()> {
     }
 }
 
+/// A folder that no second run of the same command may write into. The system lets go of it when
+/// the program ends, however it ends.
+#[derive(Debug)]
+pub(crate) struct Held(#[expect(dead_code, reason = "held, not used")] Option<File>);
+
+/// Holds a folder that is there, unless another run does.
+pub(crate) fn hold_folder(folder: &Path) -> Result<Held, Failure> {
+    // Where a folder cannot be opened as a file (not on Unix) nobody holds it.
+    let Ok(file) = File::open(folder) else { return Ok(Held(None)) };
+    match file.try_lock() {
+        Ok(()) => Ok(Held(Some(file))),
+        Err(TryLockError::WouldBlock) => Err(Failure::Usage(format!(
+            "another run is writing into {}: wait for its end, or name another folder with --out",
+            folder.display()
+        ))),
+        // A file system without locks.
+        Err(TryLockError::Error(_)) => Ok(Held(None)),
+    }
+}
+
 /// The ending of a file, which must be one of the known ones: it says in what format to write.
 pub(crate) fn ending(file: &Path, known: &[&'static str]) -> Result<&'static str, Failure> {
     let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_lowercase();
@@ -212,7 +233,8 @@ pub(crate) fn ending(file: &Path, known: &[&'static str]) -> Result<&'static str
 
 /// Makes sure that a file can be written, before anything costly is done.
 pub(crate) fn prepare_file(path: &Path) -> Done {
-    if path.is_dir() {
+    // A name that ends so is that of a folder, though none is there yet.
+    if path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/") {
         return Err(Failure::Usage(format!("cannot write {}: it is a folder", path.display())));
     }
     match path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
@@ -367,6 +389,13 @@ mod tests {
         prepare_folder(folder.path()).unwrap();
         prepare_file(&folder.path().join("new")).unwrap();
         assert_eq!(std::fs::read_to_string(&mine).unwrap(), "all that I have");
+    }
+
+    #[test]
+    fn a_file_cannot_have_the_name_of_a_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(prepare_file(&folder.path().join("new.json/")).is_err());
+        prepare_file(&folder.path().join("new.json")).unwrap();
     }
 
     #[test]

@@ -138,6 +138,11 @@ fn what_was_finished_before_ctrl_c_is_kept_and_not_probed_again() {
         assert!(child.try_wait().expect("a child").is_none(), "it ended before the first rate was finished");
         std::thread::sleep(Duration::from_millis(20));
     }
+    // A second one would take away what the first has finished.
+    for more in [&[][..], &["--resume"]] {
+        let (status, _, error) = run(folder.path(), &[&arguments, more].concat());
+        assert!(status == Some(2) && error.contains("another run is writing into out: wait for its end"), "{error}");
+    }
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
     assert!(killed.success());
     assert_eq!(child.wait().expect("a child").code(), Some(130));
@@ -155,6 +160,11 @@ fn what_was_finished_before_ctrl_c_is_kept_and_not_probed_again() {
     assert_eq!(read("result.json")["results"][0]["probes"].as_array().map(Vec::len), Some(2));
     let (status, _, error) = run(folder.path(), &[&arguments[..], &["--resume", "--seed", "2"]].concat());
     assert!(status == Some(2) && error.contains("measured with other options"), "{error}");
+    // A device in the place of a file may never end.
+    std::fs::remove_file(&first).expect("removed");
+    std::os::unix::fs::symlink("/dev/null", &first).expect("linked");
+    let (status, _, error) = run(folder.path(), &[&arguments[..], &["--resume"]].concat());
+    assert!(status == Some(2) && error.contains("1500000bps.csv: it is no file"), "{error}");
 }
 
 #[test]

@@ -66,19 +66,18 @@ impl Finished {
         let parameters = folder.join(PARAMETERS);
         let wanted = format!("{:#}\n", conditions(benchmark));
         if resume {
-            match std::fs::read_to_string(&parameters) {
-                Ok(found) if found == wanted => {
+            match there(&parameters).map_err(Failure::Usage)? {
+                Some(found) if found == wanted.as_bytes() => {
                     return Ok(Self { folder, conditions: wanted, earlier: Mutex::new(false) });
                 }
-                Ok(_) => {
+                Some(_) => {
                     return Err(Failure::Usage(format!(
                         "what {} has was measured with other options: name those, or leave --resume out to begin anew",
                         folder.display()
                     )));
                 }
                 // It was ended before anything was finished.
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => return Err(Failure::file("read", &parameters, &error)),
+                None => {}
             }
         }
         left_behind(&folder).map_err(Failure::Usage)?;
@@ -124,17 +123,19 @@ fn conditions(benchmark: &Benchmark) -> serde_json::Value {
 /// The capacity of the path to there, as what was finished was measured with, if it was.
 #[cfg(feature = "quic")]
 pub(super) fn capacity_kept(results: &Path, to: &str) -> Option<Rate> {
-    let text = std::fs::read_to_string(results.join(FOLDER).join(PARAMETERS)).ok()?;
-    let parameters: serde_json::Value = serde_json::from_str(&text).ok()?;
+    let text = there(&results.join(FOLDER).join(PARAMETERS)).ok()??;
+    let parameters: serde_json::Value = serde_json::from_slice(&text).ok()?;
     let path = &parameters["path"];
     // What else differs is found out later.
     (path["to"] == to).then(|| serde_json::from_value(path["capacity"].clone()).ok()).flatten()
 }
 
-/// What a file has, if it is there.
+/// What a file has, if it is there. A pipe would be waited for, and a device may never end.
 fn there(path: &Path) -> Result<Option<Vec<u8>>, String> {
-    match std::fs::read(path) {
-        Ok(text) => Ok(Some(text)),
+    let read = std::fs::metadata(path).and_then(|found| found.is_file().then(|| std::fs::read(path)).transpose());
+    match read {
+        Ok(Some(text)) => Ok(Some(text)),
+        Ok(None) => Err(format!("cannot use {}: it is no file", path.display())),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(format!("cannot use {}: {error}", path.display())),
     }
