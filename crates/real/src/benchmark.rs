@@ -11,7 +11,7 @@ use flowstart_parallel::Cancel;
 use flowstart_race::Contestant;
 use flowstart_scenario::Scenario;
 use flowstart_service_curve::{
-    MessageTrain, ProbeVerdict, Record, estimate_records, last_wanted, probe_rate, read_csv,
+    MessageTrain, ProbeVerdict, Record, RecordError, estimate_records, last_wanted, probe_rate, read_csv,
 };
 use flowstart_units::{Bytes, Rate, Span, Time};
 
@@ -217,7 +217,9 @@ pub fn benchmark(
             if let (Stack::Program(program), false) = (stack, std::mem::replace(&mut tried, true))
                 && let Err(error) = probing.try_out(program, wanted[0])
             {
-                all.failed = Some(error);
+                if !error.is_cancelled() {
+                    all.failed = Some(error);
+                }
                 continue;
             }
             let began = Instant::now();
@@ -237,6 +239,8 @@ pub fn benchmark(
                         }
                         done.extend(one);
                     }
+                    // Who asked for an end needs no reason for it.
+                    Err(error) if error.is_cancelled() => {}
                     // The first is told; others follow from it, or are like it.
                     Err(error) => {
                         all.failed.get_or_insert(error);
@@ -371,6 +375,9 @@ impl Probing<'_> {
         let covers = read.since(first.sent);
         if covers > Span::from_secs_f64(ran.as_secs_f64()) {
             return Err(Error::CommandRecordTooLong(covers, ran));
+        }
+        if let Some(before) = records.iter().position(|record| record.received < record.sent) {
+            return Err(Error::CommandRecord(RecordError::ReceivedBeforeSent(before as u64 + 1)));
         }
         let path = &self.benchmark.race.path;
         let least = path.delay.unwrap_or(path.rtt / 2);

@@ -105,6 +105,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether nothing is wrong but that somebody asked for the end.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        match self {
+            Self::Cancelled => true,
+            Self::AtRate(_, error) => error.is_cancelled(),
+            _ => false,
+        }
+    }
+
     /// The exit status that a shell has when it cannot start its command: 127 if there is none of
     /// that name, 126 if it cannot be executed (POSIX.1-2024, section 2.8.2 of the shell command
     /// language). `None` of other errors.

@@ -173,6 +173,8 @@ fn a_program_is_judged_by_the_record_that_it_writes() {
     let soon = PROGRAM.replace("at + 21000", "at + 2000").replace("at + 31000", "at + 3000");
     let said = refused(&soon);
     assert!(said.contains("there after 3 ms; over this path nothing is before 10 ms have passed"), "{said}");
+    let back = "sleep {seconds}; echo sent_s,received_s; echo 0,0.1; echo 0.2,0.1; : {rate}";
+    assert!(refused(back).contains("in row 2: received before it was sent"), "{}", refused(back));
     let other = "echo rate_bps,sent_s,received_s; echo 1000000,0,0.1; : {rate} {seconds}";
     assert!(refused(other).contains("is one of 1 Mbit/s, not of 2 Mbit/s"), "{}", refused(other));
 }
@@ -193,6 +195,28 @@ fn a_benchmark_that_fails_before_anything_is_finished_leaves_no_folder_behind() 
     fs::write(out.join("notes.txt"), "mine").unwrap();
     assert_eq!(flowstart(&[SHORT, &failing].concat()).output().unwrap().status.code(), Some(2));
     assert_eq!(fs::read_dir(&out).unwrap().count(), 1);
+}
+
+#[test]
+fn ctrl_c_is_no_failure_of_a_server_that_is_waited_for() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let started = folder.path().join("started");
+    let server = format!("touch '{}'; sleep 1000", started.display());
+    let mut command =
+        flowstart(&[SHORT, &["--command", "sleep 1000; : {rate} {seconds}", "--server", &server]].concat());
+    let child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    while !started.exists() {
+        sleep(Duration::from_millis(20));
+    }
+    let asked = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(asked.success());
+    let output = child.wait_with_output().unwrap();
+    let said = text(&output.stderr);
+    assert!(output.status.code() == Some(130) && said.contains("interrupted before anything was finished"), "{said}");
+    assert!(!said.contains("error"), "{said}");
 }
 
 #[test]
