@@ -204,18 +204,30 @@ fn try_file_in(folder: &Path) -> io::Result<()> {
 #[derive(Debug)]
 pub(crate) struct Held(#[expect(dead_code, reason = "held, not used")] Option<File>);
 
+/// How long a folder is waited for: hosts of a run that was killed end a moment after it, and hold
+/// what it held until then.
+const HELD_ON: Duration = Duration::from_secs(1);
+
 /// Holds a folder that is there, unless another run does.
 pub(crate) fn hold_folder(folder: &Path) -> Result<Held, Failure> {
     // Where a folder cannot be opened as a file (not on Unix) nobody holds it.
     let Ok(file) = File::open(folder) else { return Ok(Held(None)) };
-    match file.try_lock() {
-        Ok(()) => Ok(Held(Some(file))),
-        Err(TryLockError::WouldBlock) => Err(Failure::Usage(format!(
-            "another run is writing into {}: wait for its end, or name another folder with --out",
-            folder.display()
-        ))),
-        // A file system without locks.
-        Err(TryLockError::Error(_)) => Ok(Held(None)),
+    let began = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(Held(Some(file))),
+            Err(TryLockError::WouldBlock) if began.elapsed() < HELD_ON => {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(Failure::Usage(format!(
+                    "another run is writing into {}: wait for its end, or name another folder with --out",
+                    folder.display()
+                )));
+            }
+            // A file system without locks.
+            Err(TryLockError::Error(_)) => return Ok(Held(None)),
+        }
     }
 }
 
@@ -389,6 +401,19 @@ mod tests {
         prepare_folder(folder.path()).unwrap();
         prepare_file(&folder.path().join("new")).unwrap();
         assert_eq!(std::fs::read_to_string(&mine).unwrap(), "all that I have");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_that_is_let_go_of_in_a_moment_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let held = hold_folder(folder.path()).unwrap();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| hold_folder(folder.path()).map(drop));
+            std::thread::sleep(Duration::from_millis(100));
+            drop(held);
+            assert!(waiting.join().unwrap().is_ok());
+        });
     }
 
     #[test]

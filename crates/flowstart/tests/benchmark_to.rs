@@ -139,10 +139,8 @@ fn what_was_finished_before_ctrl_c_is_kept_and_not_probed_again() {
         std::thread::sleep(Duration::from_millis(20));
     }
     // A second one would take away what the first has finished.
-    for more in [&[][..], &["--resume"]] {
-        let (status, _, error) = run(folder.path(), &[&arguments, more].concat());
-        assert!(status == Some(2) && error.contains("another run is writing into out: wait for its end"), "{error}");
-    }
+    let (status, _, error) = run(folder.path(), &arguments);
+    assert!(status == Some(2) && error.contains("another run is writing into out: wait for its end"), "{error}");
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
     assert!(killed.success());
     assert_eq!(child.wait().expect("a child").code(), Some(130));
