@@ -6,6 +6,7 @@
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use flowstart_units::{Span, Time};
@@ -13,27 +14,89 @@ use serde_json::{Value, json};
 
 /// A folder that is there, for a qlog (draft-ietf-quic-qlog-main-schema-12) of what each connection
 /// sends: `TIME-CONNECTION-SIDE.qlog`, the time in milliseconds of Unix time. Where a log cannot be
-/// written it ends, and the transfer goes on.
+/// written it ends, and the transfer goes on. So it does where all of them have as many bytes as
+/// they may have together; the last event of such a log says so, and later connections have none.
 #[derive(Clone, Debug)]
 pub struct Qlog {
     folder: PathBuf,
-    failure: Arc<Mutex<Option<(PathBuf, io::Error)>>>,
+    most: u64,
+    shared: Arc<Shared>,
+}
+
+/// What all logs of a folder have in common.
+#[derive(Debug, Default)]
+struct Shared {
+    /// Bytes that were written, or will be.
+    bytes: AtomicU64,
+    failure: Mutex<Option<(PathBuf, io::Error)>>,
+    full: Mutex<Full>,
+}
+
+/// The first log that ended because there was no room for more.
+#[derive(Debug, Default)]
+enum Full {
+    #[default]
+    Not,
+    At(PathBuf),
+    Told,
 }
 
 impl Qlog {
+    /// Bytes that all logs have together at most, unless it is said otherwise: enough for some
+    /// gigabytes of data, and no disk is full of them. (own choice)
+    pub const MOST: u64 = 1_000_000_000;
+
     /// Logs in this folder.
     #[must_use]
     pub fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), failure: Arc::default() }
+        Self { folder: folder.to_owned(), most: Self::MOST, shared: Arc::default() }
+    }
+
+    /// The same with at most so many bytes of all logs together.
+    #[must_use]
+    pub fn with_most(self, most: u64) -> Self {
+        Self { most, ..self }
     }
 
     /// The first file that could not be written since this was asked, and why. A log is complete
     /// only when its connection is dropped.
     #[must_use]
     pub fn take_failure(&self) -> Option<(PathBuf, io::Error)> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// The file that ended because the logs have as many bytes as they may have: said once.
+    #[must_use]
+    pub fn take_full(&self) -> Option<PathBuf> {
+        let mut full = self.shared.full.lock().unwrap_or_else(PoisonError::into_inner);
+        match std::mem::replace(&mut *full, Full::Told) {
+            Full::At(file) => Some(file),
+            before => {
+                *full = before;
+                None
+            }
+        }
+    }
+
+    /// Takes room for so many bytes; false if there is not as much.
+    fn takes(&self, bytes: usize) -> bool {
+        let room = |taken: u64| taken.checked_add(bytes as u64).filter(|all| *all <= self.most);
+        self.shared.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).is_ok()
+    }
+
+    fn is_full_at(&self, file: &Path) {
+        let mut full = self.shared.full.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*full, Full::Not) {
+            *full = Full::At(file.to_owned());
+        }
     }
 }
+
+/// Bytes that the beginning of a log is taken to have.
+const HEAD: usize = 700;
+
+/// Bytes that are kept in each log for the event that says why it ends.
+const LAST: usize = 300;
 
 /// Writes events, each with its time since the log began.
 pub(crate) struct Log {
@@ -107,7 +170,14 @@ impl Log {
     pub(crate) fn create(told: Qlog, now: Time, connection: usize, server: bool, title: &str) -> Self {
         let side = if server { "server" } else { "client" };
         let day = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_millis();
-        let (to, file) = new_file(&told.folder, day, &format!("{connection}-{side}"));
+        let name = format!("{connection}-{side}");
+        if !told.takes(HEAD + LAST) {
+            // Where there is no room for a beginning there is no file.
+            told.is_full_at(&told.folder.join(format!("{day}-{name}.qlog")));
+            let metrics = Metrics::default();
+            return Self { to: None, file: PathBuf::new(), told, began: now, last: now, metrics };
+        }
+        let (to, file) = new_file(&told.folder, day, &name);
         let to = to.map(|file| Box::new(BufWriter::new(file)) as Box<dyn Write + Send>);
         Self::begin((to, file, told), now, side, title)
     }
@@ -118,13 +188,16 @@ impl Log {
             Ok(to) => log.to = Some(to),
             Err(error) => log.fail(error),
         }
-        log.record(&json!({
+        log.write(&json!({
             "file_schema": "urn:ietf:params:qlog:file:sequential",
             "serialization_format": "application/qlog+json-seq",
             "title": title,
             "trace": {
                 "vantage_point": { "type": side },
-                "event_schemas": ["urn:ietf:params:qlog:events:quic-11"],
+                "event_schemas": [
+                    "urn:ietf:params:qlog:events:quic-11",
+                    "urn:ietf:params:qlog:events:loglevel",
+                ],
                 "common_fields": {
                     "time_format": "relative_to_epoch",
                     "reference_time": { "clock_type": "monotonic", "epoch": "unknown" },
@@ -137,13 +210,17 @@ impl Log {
     /// It ends here.
     fn fail(&mut self, error: io::Error) {
         self.to = None;
-        let mut failure = self.told.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failure = self.told.shared.failure.lock().unwrap_or_else(PoisonError::into_inner);
         failure.get_or_insert_with(|| (std::mem::take(&mut self.file), error));
     }
 
-    fn record(&mut self, record: &Value) {
+    fn write(&mut self, record: &Value) {
+        self.write_text(&format!("\u{1e}{record}\n"));
+    }
+
+    fn write_text(&mut self, text: &str) {
         if let Some(to) = &mut self.to
-            && let Err(error) = writeln!(to, "\u{1e}{record}")
+            && let Err(error) = to.write_all(text.as_bytes())
         {
             self.fail(error);
         }
@@ -152,9 +229,25 @@ impl Log {
     /// Something happened. An ACK that was read late arrived before packets left that are in the
     /// log already: what it says is written with the time of the last of them.
     fn event(&mut self, now: Time, name: &str, data: &Value) {
+        if self.to.is_none() {
+            return;
+        }
         let now = now.max(self.last);
         self.last = now;
-        self.record(&json!({ "time": millis(now.since(self.began)), "name": format!("quic:{name}"), "data": data }));
+        let time = millis(now.since(self.began));
+        let record = json!({ "time": time, "name": format!("quic:{name}"), "data": data });
+        let text = format!("\u{1e}{record}\n");
+        if self.told.takes(text.len()) {
+            return self.write_text(&text);
+        }
+        let message = format!("the log ends here: all logs have {} bytes at most", self.told.most);
+        self.write(&json!({ "time": time, "name": "loglevel:warning", "data": { "message": message } }));
+        if let Some(mut to) = self.to.take() {
+            self.told.is_full_at(&self.file);
+            if let Err(error) = to.flush() {
+                self.fail(error);
+            }
+        }
     }
 
     /// A packet left.
@@ -230,9 +323,9 @@ mod tests {
     }
 
     /// Takes 100 bytes.
-    struct Full(usize);
+    struct Small(usize);
 
-    impl Write for Full {
+    impl Write for Small {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             self.0 += bytes.len();
             if self.0 > 100 { Err(std::io::ErrorKind::StorageFull.into()) } else { Ok(bytes.len()) }
@@ -283,7 +376,7 @@ mod tests {
     #[test]
     fn a_log_that_cannot_be_written_ends_and_that_is_told() {
         let qlog = Qlog::new(Path::new("/nowhere"));
-        let to = Ok(Box::new(Full(0)) as Box<dyn Write + Send>);
+        let to = Ok(Box::new(Small(0)) as Box<dyn Write + Send>);
         let place = (to, PathBuf::from("full.qlog"), qlog.clone());
         let mut log = Log::begin(place, Time::ZERO, "server", "slow_start+cubic");
         log.sent(Time::ZERO, 1, 1452);
@@ -295,6 +388,41 @@ mod tests {
         let (file, error) = qlog.take_failure().unwrap();
         assert!(file.starts_with("/nowhere") && error.kind() == io::ErrorKind::NotFound, "{error}");
         assert!(qlog.take_failure().is_none());
+    }
+
+    #[test]
+    fn logs_have_no_more_bytes_than_they_may_have_and_say_where_they_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let most = 20_000;
+        let qlog = Qlog::new(folder.path()).with_most(most);
+        let mut logs: Vec<Log> =
+            (0..3).map(|number| Log::create(qlog.clone(), Time::ZERO, number, false, "slow_start+cubic")).collect();
+        for packet in 0..1000 {
+            logs.iter_mut().for_each(|log| log.sent(Time::from_nanos(packet), packet, 1452));
+            if packet == 10 {
+                assert_eq!(qlog.take_full(), None);
+            }
+        }
+        let file = qlog.take_full().unwrap();
+        assert!(file.starts_with(folder.path()) && file.exists(), "{}", file.display());
+        assert_eq!(qlog.take_full(), None, "once");
+        // What is said is complete before the connection is over.
+        let read =
+            || std::fs::read_dir(folder.path()).unwrap().map(|entry| std::fs::read_to_string(entry.unwrap().path()));
+        let texts: Vec<String> = read().map(Result::unwrap).collect();
+        assert_eq!(texts.len(), 3);
+        let all: usize = texts.iter().map(String::len).sum();
+        assert!((15_000..=20_000).contains(&all), "{all}");
+        for text in &texts {
+            let records: Vec<Value> =
+                text.split('\u{1e}').skip(1).map(|record| serde_json::from_str(record).unwrap()).collect();
+            assert!(records[0].to_string().contains("urn:ietf:params:qlog:events:loglevel"));
+            assert_eq!(records.last().unwrap()["name"], "loglevel:warning");
+            assert!(records.last().unwrap().to_string().len() < LAST && records[0].to_string().len() < HEAD);
+        }
+        // Connections that come later have none.
+        drop(Log::create(qlog.clone(), Time::ZERO, 3, false, ""));
+        assert!(read().count() == 3 && qlog.take_failure().is_none() && qlog.take_full().is_none());
     }
 
     #[test]
@@ -334,7 +462,7 @@ mod tests {
     #[test]
     fn a_log_that_cannot_be_completed_is_told() {
         let qlog = Qlog::new(Path::new("/nowhere"));
-        let to = Ok(Box::new(BufWriter::new(Full(0))) as Box<dyn Write + Send>);
+        let to = Ok(Box::new(BufWriter::new(Small(0))) as Box<dyn Write + Send>);
         let log = Log::begin((to, PathBuf::from("full.qlog"), qlog.clone()), Time::ZERO, "server", "");
         assert!(qlog.take_failure().is_none());
         drop(log);
