@@ -4,6 +4,7 @@
 use std::net::SocketAddr;
 
 use attempts::Attempts;
+pub(crate) use failures::PASSES;
 use failures::unreachable;
 use flowstart_congestion::ControllerConfig;
 use flowstart_units::{Span, Time};
@@ -109,7 +110,10 @@ pub struct Client {
     request: Request,
     to: SocketAddr,
     began: Time,
+    /// Something for a connection of this transfer has come back.
     heard: bool,
+    /// ... or something that was for none.
+    senseless: bool,
     /// When the system took in the datagram that is handled, or was last.
     arrived: Time,
     /// When there was something new last, and what there was then.
@@ -183,6 +187,7 @@ impl Client {
             to,
             began: now,
             heard: false,
+            senseless: false,
             arrived: Time::ZERO,
             news: (now, 0),
             draining: false,
@@ -542,10 +547,10 @@ impl Node for Client {
     }
 
     fn handle(&mut self, now: Time, socket: usize, arrival: &Arrival, data: &[u8]) {
-        self.heard = true;
         self.arrived = arrival.at;
         self.carries(data.len());
-        self.attempts.heard(now, socket, data);
+        let heard = self.attempts.heard(now, socket, data);
+        (self.heard, self.senseless) = (self.heard | heard, self.senseless | !heard);
         if let Some(endpoint) = self.endpoints.get_mut(socket) {
             let mut doors = Doors { moves: &mut |_| false, enters: &mut || false };
             endpoint.handle(now, arrival, data, &mut doors);
@@ -568,6 +573,7 @@ impl Node for Client {
         });
         if outgoing.is_some() {
             self.carries(buffer.len());
+            self.attempts.leaves(socket, buffer);
         }
         if !self.taps.is_empty() {
             self.sample = outgoing.and_then(|_| datagram_sample(buffer));
@@ -602,7 +608,7 @@ impl Node for Client {
             endpoint.handle_timeout(now);
         }
         if !self.heard && now.since(self.began) >= SILENCE {
-            let failed = Failed(unreachable(self.to));
+            let failed = Failed(unreachable(self.to, self.senseless));
             self.end(now, Err(failed));
         }
         if self.ended.is_none() && self.look_ends().is_some_and(|at| now >= at) {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use flowstart_units::{Span, Time};
 
-use crate::client::Client;
+use crate::client::{Client, SILENCE};
 use crate::clock::Clock;
 use crate::connection::Connection;
 use crate::data::{Sink, Source};
@@ -553,4 +553,66 @@ fn who_has_not_asked_to_send_can_send_little() {
         assert!(sent > 0 && sent <= most, "{sent}");
     }
     assert!(unread(Some(request(Direction::Up, None))) > 5 * most);
+}
+
+/// How long a client tries to connect where this comes back once a second, made of what it has
+/// sent last, and what it says then.
+fn tries(look: bool, comes: &dyn Fn(&[u8]) -> Vec<u8>) -> (Span, String) {
+    let began = Time::ZERO + TICK;
+    let config = crate::controller("slow_start", "cubic", 1452).unwrap();
+    let asked = Request { look, ..request(Direction::Down, Some(600)) };
+    let ends = (config, Sink::Check);
+    let mut client = Client::new(Clock::start(), began, &Limits::default(), address(), None, asked, ends).unwrap();
+    let (mut now, mut buffer, mut last) = (began, Vec::new(), Vec::new());
+    while !client.is_over(now) && now.since(began) < Span::from_secs(200) {
+        if client.deadline() <= now {
+            client.handle_timeout(now);
+        }
+        while let Some(outgoing) = client.poll_transmit(now, 0, &mut buffer) {
+            client.departed(0, &outgoing, now);
+            last.clone_from(&buffer);
+        }
+        if now.since(began).as_nanos() % 1_000_000_000 == 500_000_000 {
+            client.handle(now, 0, &Arrival { at: now, from: address(), ecn: None }, &comes(&last));
+        }
+        now += TICK;
+    }
+    (now.since(began), client.outcome().unwrap_err().0)
+}
+
+/// A datagram to whoever sent this one, with a long header of that first byte and version.
+fn to_sender(sent: &[u8], first: u8, version: u32) -> Vec<u8> {
+    let to = usize::from(sent[5]);
+    let from = usize::from(sent[6 + to]);
+    let name = &sent[7 + to..7 + to + from];
+    let mut packet = vec![first];
+    packet.extend_from_slice(&version.to_be_bytes());
+    packet.push(name.len() as u8);
+    packet.extend_from_slice(name);
+    packet.extend_from_slice(&[8; 9]);
+    // No token, 100 bytes.
+    packet.extend_from_slice(&[0, 0x40, 100]);
+    packet.resize(packet.len() + 100, 7);
+    packet
+}
+
+/// What made an attempt go on was whatever arrived: 43 s of it.
+#[test]
+fn garbage_does_not_keep_a_handshake_going() {
+    for look in [false, true] {
+        let strange: [&dyn Fn(&[u8]) -> Vec<u8>; 6] =
+            [&|_| vec![0xff; 50], &|_| vec![0xc0; 1200], &|_| vec![0x40; 50], &|_| vec![7], &|_| Vec::new(), &|sent| {
+                sent.to_vec()
+            }];
+        for comes in strange {
+            let (took, said) = tries(look, comes);
+            assert!(took <= SILENCE + TICK, "{took:?} {said}");
+            assert!(said.starts_with("what came back from 192.0.2.1:4433 within 3 s is no handshake"), "{said}");
+        }
+        // A server, or who sees its packets, may have the name in them.
+        for (first, version) in [(0xc0, 1), (0xe0, 1), (0xf0, 1), (0xc0, 0)] {
+            let (took, said) = tries(look, &|sent| to_sender(sent, first, version));
+            assert!(took < Span::from_secs(45), "{took:?} {said}");
+        }
+    }
 }

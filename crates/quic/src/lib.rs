@@ -26,6 +26,7 @@ mod gate;
 #[cfg(test)]
 mod hostile;
 mod judging;
+mod knocking;
 mod ledger;
 mod look;
 mod memory;
@@ -57,6 +58,7 @@ pub use data::{Opened, Receiving, Sink, Source};
 pub use departures::{MessageDeparture, datagram_sample};
 pub use endpoint::{Arrival, Endpoint, Limits, Outgoing};
 pub use judging::{ReadingConfig, header_bytes};
+pub use knocking::first_to_answer;
 pub use ledger::{Counts, HEADER_BYTES, Ledger};
 pub use look::{FindingsConfig, LookConfig};
 pub use memory::{Lesson, Memory, Observed};

@@ -22,6 +22,8 @@ pub(super) struct Attempts {
     pinned: Option<Fingerprint>,
     /// The newest attempt of each connection.
     newest: Vec<Attempt>,
+    /// What each connection and those before it are called by their server.
+    names: Vec<Vec<Vec<u8>>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -46,12 +48,13 @@ impl Attempt {
 
 impl Attempts {
     pub(super) fn new(clock: Clock, limits: &Limits, to: std::net::SocketAddr, pinned: Option<Fingerprint>) -> Self {
-        Self { clock, limits: limits.clone(), to, pinned, newest: Vec::new() }
+        Self { clock, limits: limits.clone(), to, pinned, newest: Vec::new(), names: Vec::new() }
     }
 
     /// Another connection, and the look into its packets if there is one.
     pub(super) fn first(&mut self, now: Time) -> Result<(Endpoint, Option<Tap>), Failed> {
         self.newest.push(Attempt::new(now));
+        self.names.push(Vec::new());
         self.connect(now, self.newest.len() - 1)
     }
 
@@ -69,15 +72,31 @@ impl Attempts {
         Ok((endpoint, tap))
     }
 
-    /// A datagram of a connection is there to be read.
-    pub(super) fn heard(&mut self, now: Time, number: usize, data: &[u8]) {
-        let Some(attempt) = self.newest.get_mut(number) else { return };
+    /// A datagram of a handshake leaves.
+    pub(super) fn leaves(&mut self, number: usize, data: &[u8]) {
+        let Some((attempt, names)) = self.newest.get(number).zip(self.names.get_mut(number)) else { return };
+        let name = source(data).filter(|_| !attempt.over);
+        if let Some(name) = name.filter(|name| !names.iter().any(|known| known == name)) {
+            names.push(name.to_vec());
+        }
+    }
+
+    /// A datagram is there to be read; true if it is for a connection, or for an attempt before it:
+    /// before a slow link answers come late. What has no name of either keeps no attempt going.
+    pub(super) fn heard(&mut self, now: Time, number: usize, data: &[u8]) -> bool {
+        let Some((attempt, names)) = self.newest.get_mut(number).zip(self.names.get(number)) else { return false };
+        // A handshake that is over has other names, too.
+        let named = attempt.over || names.iter().any(|name| is_to(data, name));
+        if !named {
+            return false;
+        }
         attempt.refused = false;
         // A long header, and the type of a Retry (RFC 9000 section 17.2.5).
         let retry = data.first().is_some_and(|byte| byte & 0xb0 == 0xb0);
         if !retry || !std::mem::replace(&mut attempt.asked, true) {
             attempt.since = now;
         }
+        true
     }
 
     /// The system says that nobody listens any more. The server may be on its way back: only the
@@ -115,5 +134,24 @@ impl Attempts {
         }
         self.newest[number] = Attempt { before, ..Attempt::new(now) };
         self.connect(now, number)
+    }
+}
+
+/// Who sends a datagram that begins with a long header (RFC 9000 section 17.2).
+fn source(data: &[u8]) -> Option<&[u8]> {
+    let rest = data.get(5..).filter(|_| data[0] & 0x80 != 0)?;
+    let (to, rest) = rest.split_first()?;
+    let (length, rest) = rest.get(usize::from(*to)..)?.split_first()?;
+    rest.get(..usize::from(*length)).filter(|name| !name.is_empty())
+}
+
+/// Whether a datagram is for the connection of that name.
+fn is_to(data: &[u8], name: &[u8]) -> bool {
+    match data.first() {
+        Some(byte) if byte & 0x80 != 0 => {
+            data.get(5).is_some_and(|length| usize::from(*length) == name.len())
+                && data.get(6..).is_some_and(|rest| rest.starts_with(name))
+        }
+        _ => data.get(1..).is_some_and(|rest| rest.starts_with(name)),
     }
 }

@@ -10,12 +10,16 @@ use crate::message::{NOT_UNDERSTOOD, UNWANTED};
 use crate::stack::ConnectionError;
 use crate::tls;
 
-/// What is said if nothing ever comes back.
-pub(super) fn unreachable(to: SocketAddr) -> String {
+/// What may be the reason where nothing comes back.
+pub(crate) const PASSES: &str = ": is `flowstart serve` running there, and do UDP datagrams of 1200 bytes pass?";
+
+/// What is said if nothing ever comes back, or nothing that makes sense.
+pub(super) fn unreachable(to: SocketAddr, senseless: bool) -> String {
     let seconds = SILENCE.as_secs_f64();
-    format!(
-        "nothing came back from {to} within {seconds} s: is `flowstart serve` running there, and do UDP datagrams of 1200 bytes pass?"
-    )
+    match senseless {
+        true => format!("what came back from {to} within {seconds} s is no handshake of QUIC{PASSES}"),
+        false => format!("nothing came back from {to} within {seconds} s{PASSES}"),
+    }
 }
 
 impl Client {
@@ -58,7 +62,7 @@ impl Client {
                 format!("{to} has reset the connection: `flowstart serve` there was started anew, or gave it up")
             }
             ConnectionError::TimedOut if self.heard => format!("{to} went silent"),
-            ConnectionError::TimedOut => unreachable(to),
+            ConnectionError::TimedOut => unreachable(to, self.senseless),
             other => format!("{to} ended the connection: {other}"),
         })
     }
