@@ -75,6 +75,66 @@ fn transfers_both_ways_are_whole_and_a_file_arrives() {
     assert!(first.contains(" Mbit/s") && first.contains(" down and ") && first.contains(" up, "), "{text}");
 }
 
+/// A name that is an address of each family, of which the server is at the second alone.
+#[test]
+#[cfg(target_os = "linux")]
+fn of_a_name_with_several_addresses_that_is_taken_which_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    let hosts = folder.path().join("hosts");
+    std::fs::write(&hosts, "127.0.0.1 two.invalid\n::1 two.invalid\n").unwrap();
+    let with_hosts = |program: &str, arguments: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(["-rm", "sh", "-c", "mount --bind \"$0\" /etc/hosts && exec \"$@\""]);
+        command.arg(&hosts).arg(program).args(arguments);
+        command.output().map(|output| (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned()))
+    };
+    let found = with_hosts("getent", &["ahosts", "two.invalid"]);
+    if !found.is_ok_and(|(status, _)| status == Some(0)) || std::net::UdpSocket::bind("[::1]:0").is_err() {
+        eprintln!("skipped: needs namespaces and IPv6");
+        return;
+    }
+    let run = |arguments: &[&str]| {
+        with_hosts(assert_cmd::cargo::cargo_bin!("flowstart").to_str().unwrap(), arguments).unwrap()
+    };
+    let server = Server::start(&["--bind", "::1"]);
+    let port = server.port.as_str();
+    for command in [&["fetch", "-n", "1kB"][..], &["path"]] {
+        let said = run(&[command, &["two.invalid", "-p", port]].concat());
+        assert_eq!(said.0, Some(0), "{command:?}: {}", said.1);
+    }
+    // Whoever answers is known by the fingerprint, and nobody else is asked then.
+    for (fingerprint, status) in [(server.fingerprint.clone(), 0), ("00".repeat(32), 2)] {
+        let said = run(&["fetch", "two.invalid", "-p", port, "-n", "1kB", "--fingerprint", &fingerprint]);
+        assert_eq!(said.0, Some(status), "{}", said.1);
+        assert_eq!(said.1.contains(&format!("[::1]:{port} is not the server expected")), status > 0, "{}", said.1);
+    }
+    let (status, error) = run(&["fetch", "two.invalid", "-p", "9", "-n", "1kB"]);
+    let says = "none of the addresses of two.invalid answers: 127.0.0.1:9 (nobody listens), [::1]:9 (nobody listens)";
+    assert!(status == Some(2) && error.contains(says), "{error}");
+}
+
+/// As with curl's option of that name.
+#[test]
+fn a_transfer_that_is_not_over_in_its_most_time_is_given_up() {
+    let server = Server::start(&[]);
+    let fetch = |more: &[&str]| {
+        let began = std::time::Instant::now();
+        let said = run(&[&["fetch", "127.0.0.1", "-p", &server.port], more].concat());
+        (said, began.elapsed().as_secs_f64())
+    };
+    for option in ["--most-time", "--max-time", "-m"] {
+        let ((status, out, error), took) = fetch(&["-t", "30", option, "0.5", "--json"]);
+        assert!(status == Some(2) && error.contains("was not over after 0.5 s (--most-time)"), "{error}");
+        assert!((0.5..10.0).contains(&took), "{took}");
+        let document: serde_json::Value = serde_json::from_str(&out).unwrap();
+        assert!(document["interrupted"] == true && document["received"]["bytes"].as_u64() > Some(0), "{out}");
+    }
+    let ((status, _, error), _) = fetch(&["-n", "1MB", "-m", "30"]);
+    assert_eq!(status, Some(0), "{error}");
+    let ((status, _, error), _) = fetch(&["-m", "0"]);
+    assert!(status == Some(2) && error.contains("--most-time is above zero"), "{error}");
+}
+
 #[test]
 fn either_stack_serves_and_fetches_over_loopback() {
     for server_of in ["noq", "quinn"] {
@@ -113,6 +173,13 @@ fn both_ends_log_the_packets_of_a_transfer() {
     let server = Server::start(&["--qlog", logs]);
     let (status, _, error) = run(&["fetch", "127.0.0.1", "-p", &server.port, "-n", "300kB", "-R", "--qlog", logs]);
     assert_eq!(status, Some(0), "{error}");
+    let small = folder.path().join("small");
+    let most = ["--qlog", small.to_str().unwrap(), "--qlog-most", "50kB"];
+    let (status, _, error) =
+        run(&[&["fetch", "127.0.0.1", "-p", &server.port, "-n", "300kB", "-R"], &most[..]].concat());
+    assert_eq!((status, error.matches("logs end at 50 kB in all").count()), (Some(0), 1), "{error}");
+    let ended = logged(&small, "client");
+    assert_eq!(ended.last().unwrap()["name"], "loglevel:warning");
     drop(server);
     let named = |events: &[serde_json::Value], name: &str| {
         events.iter().filter(|event| event["name"].as_str().is_some_and(|given| given.ends_with(name))).count()

@@ -35,7 +35,8 @@ impl Way {
     /// Finds the other end and, unless it is named or was kept by what is to be resumed, asks the
     /// path for its capacity. From then on Ctrl-C asks for an orderly end.
     pub(super) fn find(args: &BenchmarkArgs, place: &Place, folder: Option<&Path>) -> Result<Self, Failure> {
-        let target = Target::find(&place.host, place.port, args.fingerprint.as_deref(), args.insecure)?;
+        let mut target = Target::find(&place.host, place.port, args.fingerprint.as_deref(), args.insecure)?;
+        target.settle()?;
         let cancel = interrupt::listen();
         let resumed = folder.filter(|_| args.resume).map(|folder| capacity_kept(folder, &place.to_string()));
         let capacity = match args.path.path.capacity.or(resumed.flatten()) {

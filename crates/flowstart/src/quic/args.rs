@@ -90,6 +90,9 @@ pub(crate) struct ServeArgs {
     /// Folder for a qlog of every connection, a file each
     #[arg(long, value_name = "DIR")]
     pub(crate) qlog: Option<PathBuf>,
+    /// Most bytes of all qlogs together; then they end, and the transfers go on
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, default_value = "1GB", requires = "qlog")]
+    pub(crate) qlog_most: Bytes,
     #[command(flatten)]
     pub(crate) memory: MemoryArgs,
     /// QUIC stack; with quinn a transfer may pause for a second when its client's port changes
@@ -157,6 +160,11 @@ pub(crate) struct FetchArgs {
     /// until Ctrl-C
     #[arg(short, long, value_name = "TIME", allow_hyphen_values = true, value_parser = seconds)]
     pub(crate) time: Option<Span>,
+    /// Time after which the transfer is given up if it is not over; a bare number is seconds
+    /// [default: none]
+    #[arg(short = 'm', long, alias = "max-time", value_name = "TIME", allow_hyphen_values = true,
+          value_parser = seconds)]
+    pub(crate) most_time: Option<Span>,
     /// Streams that carry the data; 16 carry it if fewer are named
     #[arg(short = 'P', long, value_name = "N", allow_hyphen_values = true, default_value_t = 1,
           value_parser = clap::value_parser!(u8).range(1..=64))]
@@ -176,6 +184,9 @@ pub(crate) struct FetchArgs {
     /// Folder for a qlog of every connection, a file each (for qvis and the like)
     #[arg(long, value_name = "DIR")]
     pub(crate) qlog: Option<PathBuf>,
+    /// Most bytes of all qlogs together; then they end, and the transfer goes on
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, default_value = "1GB", requires = "qlog")]
+    pub(crate) qlog_most: Bytes,
     #[command(flatten)]
     pub(crate) memory: MemoryArgs,
     /// Print one JSON document

@@ -132,6 +132,7 @@ pub(crate) fn capacity_up(target: &Target, cancel: &Cancel) -> Result<Rate, Fail
 /// Looks at a path.
 pub(crate) fn look(args: &PathArgs) -> Done {
     let mut target = Target::of(&args.server)?;
+    target.settle()?;
     let to = target.to.ip();
     let cancel = interrupt::listen();
     let began = Instant::now();

@@ -7,6 +7,7 @@ use flowstart_quic::message::{Direction, Request};
 use flowstart_quic::tls::Fingerprint;
 use flowstart_quic::{
     Client, Clock, Limits, Memory, Node as _, Observed, Qlog, Sink, SoFar, Sockets, Stack, Transferred, controller,
+    first_to_answer,
 };
 use flowstart_units::{Span, Time};
 
@@ -36,6 +37,9 @@ pub(super) enum Ended {
 /// Where to, and whom to expect there.
 pub(crate) struct Target {
     pub(crate) to: SocketAddr,
+    /// All addresses of a name that has several, which are tried from the first on.
+    several: Vec<SocketAddr>,
+    host: String,
     pub(super) pinned: Option<Fingerprint>,
     /// Where connections are logged.
     pub(super) qlog: Option<Qlog>,
@@ -66,28 +70,42 @@ impl Target {
     pub(crate) fn find(host: &str, port: u16, fingerprint: Option<&str>, insecure: bool) -> Result<Self, Failure> {
         let pinned = fingerprint.map(str::parse::<Fingerprint>).transpose().map_err(wrong)?;
         let bare = host.trim_start_matches('[').trim_end_matches(']');
-        let to = match bare.parse::<IpAddr>() {
+        let all: Vec<SocketAddr> = match bare.parse::<IpAddr>() {
             // IPv4 in the clothes of IPv6 is IPv4.
-            Ok(ip) => SocketAddr::new(ip.to_canonical(), port),
-            Err(_) => {
-                let found = (bare, port).to_socket_addrs().ok();
-                let found = found.and_then(|found| found.min_by_key(SocketAddr::is_ipv6));
-                found.ok_or_else(|| wrong(format!("there is no host {host:?}")))?
-            }
+            Ok(ip) => vec![SocketAddr::new(ip.to_canonical(), port)],
+            Err(_) => in_turn((bare, port).to_socket_addrs().into_iter().flatten()),
         };
-        if let SocketAddr::V6(six) = to
-            && six.ip().is_unicast_link_local()
-            && six.scope_id() == 0
-        {
-            return Err(wrong(format!("{0} is on each link of this machine: name which, such as {0}%eth0", six.ip())));
+        let first = *all.first().ok_or_else(|| wrong(format!("there is no host {host:?}")))?;
+        let mut several = all;
+        several.retain(|to| match to {
+            SocketAddr::V6(six) => !six.ip().is_unicast_link_local() || six.scope_id() != 0,
+            SocketAddr::V4(_) => true,
+        });
+        if several.is_empty() {
+            let six = first.ip();
+            return Err(wrong(format!("{six} is on each link of this machine: name which, such as {six}%eth0")));
         }
-        if pinned.is_none() && !insecure && !to.ip().is_loopback() {
+        let named = several[0];
+        if pinned.is_none() && !insecure {
+            several.retain(|to| to.ip().is_loopback());
+        }
+        let Some(to) = several.first().copied() else {
             return Err(wrong(format!(
-                "who answers at {to} must be known: name the fingerprint that its `flowstart serve` prints \
+                "who answers at {named} must be known: name the fingerprint that its `flowstart serve` prints \
                  with --fingerprint, or say --insecure"
             )));
+        };
+        let host = bare.to_owned();
+        Ok(Self { to, several, host, pinned, qlog: None, stack: Stack::default(), mtu: Limits::default().mtu })
+    }
+
+    /// Of several addresses that which answers first is taken. Where there is one nothing is sent.
+    pub(crate) fn settle(&mut self) -> Result<(), Failure> {
+        if self.several.len() > 1 {
+            self.to = first_to_answer(&self.host, &self.several, self.stack).map_err(wrong)?;
+            self.several = vec![self.to];
         }
-        Ok(Self { to, pinned, qlog: None, stack: Stack::default(), mtu: Limits::default().mtu })
+        Ok(())
     }
 
     /// Transfers. What this end sends begins with what is in `memory`, and adds to it. `live` is
@@ -156,8 +174,35 @@ impl Target {
     }
 }
 
+/// Each address once, of IPv4 and IPv6 in turn, as the system orders those of a family.
+fn in_turn(found: impl Iterator<Item = SocketAddr>) -> Vec<SocketAddr> {
+    let (six, four): (Vec<SocketAddr>, Vec<SocketAddr>) = found.partition(SocketAddr::is_ipv6);
+    let mut all = Vec::new();
+    for number in 0..four.len().max(six.len()) {
+        for to in [four.get(number), six.get(number)].into_iter().flatten() {
+            if !all.contains(to) {
+                all.push(*to);
+            }
+        }
+    }
+    all
+}
+
 /// A number that nobody guesses.
 pub(super) fn session() -> u64 {
     use std::hash::{BuildHasher as _, RandomState};
     RandomState::new().hash_one(std::process::id())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_both_families_come_in_turn_and_each_once() {
+        let all = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<SocketAddr>>();
+        let found = all(&["[2001:db8::1]:1", "[2001:db8::2]:1", "192.0.2.1:1", "192.0.2.1:1", "[2001:db8::3]:1"]);
+        let expected = all(&["192.0.2.1:1", "[2001:db8::1]:1", "[2001:db8::2]:1", "[2001:db8::3]:1"]);
+        assert_eq!(in_turn(found.into_iter()), expected);
+    }
 }

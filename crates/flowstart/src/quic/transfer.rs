@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{IsTerminal as _, Write as _};
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
+use std::time::Instant;
 
 use flowstart_files::WholeFile;
 use flowstart_quic::controller;
@@ -50,7 +51,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Done {
     let socket =
         UdpSocket::bind(address).map_err(|error| wrong(format!("cannot listen at {address}: {}", plain(&error))))?;
     let clock = Clock::start();
-    let qlog = args.qlog.as_deref().map(Qlog::new);
+    let qlog = args.qlog.as_deref().map(|folder| Qlog::new(folder).with_most(args.qlog_most.get()));
     let place = place(socket.local_addr().map_err(wrong)?);
     let stack = args.stack.into();
     let limits = Limits { stack, connections: args.connections, qlog: qlog.clone(), place, ..Limits::default() };
@@ -82,6 +83,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Done {
         if let Err(Failure::Usage(why)) = logged(qlog.as_ref()) {
             note(&format!("a log ends early: {why}"));
         }
+        tell_full(qlog.as_ref(), args.qlog_most);
         if let (Some(keeping), Some(memory)) = (&mut keeping, server.changed_memory())
             && let Some(why) = keeping.keep(now, new, memory)
         {
@@ -110,6 +112,13 @@ fn place(address: SocketAddr) -> String {
 fn logged(qlog: Option<&Qlog>) -> Done {
     let failure = qlog.and_then(Qlog::take_failure);
     failure.map_or(Ok(()), |(file, error)| Err(Failure::file("write", &file, &error)))
+}
+
+/// Says once if logs ended because they had as many bytes as they may have.
+fn tell_full(qlog: Option<&Qlog>, most: Bytes) {
+    if let Some(file) = qlog.and_then(Qlog::take_full) {
+        note(&format!("logs end at {most} in all, the first in {}; --qlog-most lets them be larger", file.display()));
+    }
 }
 
 /// Says it if departures cannot be punctual.
@@ -145,10 +154,15 @@ fn identity(path: &Path) -> Result<Identity, Failure> {
 
 /// Transfers.
 pub(crate) fn fetch(args: &FetchArgs) -> Done {
+    let began = Instant::now();
+    if args.most_time.is_some_and(Span::is_zero) {
+        return Err(wrong("--most-time is above zero; without it no transfer is given up"));
+    }
     let contestant = &args.contestant;
     Carrier::Quic.check([contestant]).map_err(wrong)?;
-    let qlog = args.qlog.as_deref().map(Qlog::new);
-    let target = Target { qlog: qlog.clone(), ..Target::of(&args.server)? };
+    let qlog = args.qlog.as_deref().map(|folder| Qlog::new(folder).with_most(args.qlog_most.get()));
+    let mut target = Target::of(&args.server)?;
+    target.qlog.clone_from(&qlog);
     if let Some(folder) = &args.qlog {
         prepare_folder(folder)?;
     }
@@ -189,6 +203,7 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
         ending(result, &["json"])?;
         prepare_file(result)?;
     }
+    target.settle()?;
     let mut arriving = match content {
         Some(out) => {
             prepare_file(out)?;
@@ -208,16 +223,27 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
     let memory = kept.as_mut().map(|(_, memory)| memory);
     let ended = target.transfer(request.clone(), sink, memory, &mut |now, bytes, rtt| {
         line.show(now, bytes, rtt);
-        !cancel.is_cancelled()
+        let elapsed = Span::from_nanos(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        !cancel.is_cancelled() && args.most_time.is_none_or(|most| elapsed < most)
     });
     line.clear();
+    tell_full(qlog.as_ref(), args.qlog_most);
     let remembered = match &mut kept {
         Some((kept, memory)) if memory.is_changed() => kept.write(memory),
         _ => Ok(()),
     };
     let (outcome, real_time) = match ended? {
         (Ended::Whole(outcome), real_time) => (*outcome, real_time),
-        (Ended::Stopped(so_far), real_time) => return interrupted(args, &request, &so_far, real_time),
+        (Ended::Stopped(so_far), real_time) => {
+            let said = interrupted(args, &request, &so_far, real_time);
+            return match (said, args.most_time.filter(|_| !cancel.is_cancelled())) {
+                (Err(Failure::Interrupted | Failure::InterruptedEarly), Some(most)) => {
+                    let (to, seconds) = (target.to, most.as_secs_f64());
+                    Err(wrong(format!("the transfer with {to} was not over after {seconds} s (--most-time)")))
+                }
+                (said, _) => said,
+            };
+        }
     };
     if let Some((out, file)) = arriving {
         file.finish().map_err(|error| Failure::file("write", out, &error))?;
