@@ -34,6 +34,11 @@ pub(crate) fn will_show(titles: &[String], args: &PageArgs) -> Done {
     args.figure.as_deref().map_or(Ok(()), |name| chosen(&titles, name).map(drop))
 }
 
+/// Refuses, before anything is run, the name of a figure that no report of this kind has.
+pub(crate) fn may_be_chosen(titles: &[&str], args: &PageArgs) -> Done {
+    args.figure.as_deref().map_or(Ok(()), |name| chosen(titles, name).map(drop))
+}
+
 /// Refuses the name of a figure without a file that shows a single one.
 pub(crate) fn figure_is_shown(figure: Option<&str>, files: &[PathBuf]) -> Done {
     match figure {

@@ -89,6 +89,7 @@ pub(crate) fn run(args: &RunArgs) -> Done {
 /// Makes sure that all that is asked for can be written. Folders first: a page may be in one of
 /// them.
 pub(crate) fn prepare_output(args: &RunArgs) -> Done {
+    pages::may_be_chosen(&pages_of::TITLES, &args.page)?;
     for folder in args.out.iter().chain(&args.pcap) {
         prepare_folder(folder)?;
     }

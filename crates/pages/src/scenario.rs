@@ -65,7 +65,11 @@ pub fn page(about: About, samples: Option<&Rows>, width: Span) -> Page {
 }
 
 /// Titles of the figures that stand first.
-const LEAD: [&str; 2] = ["Delivered", "Queueing delay"];
+const LEAD: [&str; 2] = [TITLES[0], TITLES[1]];
+
+/// Titles of all figures that there may be: of each there is one where there is something to draw.
+pub const TITLES: [&str; 6] =
+    ["Delivered", "Queueing delay", "Sending rate", "Throughput", "Congestion window", "Round-trip time"];
 
 /// Everything over time, by name of the flow or link.
 #[derive(Default)]
@@ -270,6 +274,12 @@ fn number(rows: &Rows, row: usize, column: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn figures_have_the_titles_that_are_known_before() {
+        let titles: Vec<String> = Curves::default().figures().into_iter().map(|figure| figure.title).collect();
+        assert_eq!(titles, TITLES);
+    }
 
     #[test]
     fn a_rate_is_that_of_the_bins_before_and_none_counts_twice() {

@@ -41,6 +41,7 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Done {
     if args.self_test {
         return self_test(args.json);
     }
+    pages::may_be_chosen(&pages_of::TITLES, &args.page)?;
     for folder in args.out.iter().chain(&args.pcap) {
         prepare_folder(folder)?;
     }
