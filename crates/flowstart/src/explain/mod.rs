@@ -14,6 +14,9 @@ use crate::session::command_line;
 
 pub(crate) use args::ExplainArgs;
 
+/// What the length of an IP packet can say.
+const LARGEST_PACKET: Bytes = Bytes::new(65_535);
+
 /// Bytes of a packet on the wire of which nothing is said.
 const USUAL_PACKET: u64 = 1500;
 /// Who chirps unless somebody is named.
@@ -90,6 +93,11 @@ fn case(args: &ExplainArgs) -> Result<Case, Failure> {
             return Err(Failure::Usage(
                 "--packet: a packet of 0 bytes has no rate; the usual one is \"1500 B\"".to_owned(),
             ));
+        }
+        if packet > LARGEST_PACKET {
+            return Err(Failure::Usage(format!(
+                "--packet: no IP packet has {packet}, but {LARGEST_PACKET} at most; the usual one is \"1500 B\""
+            )));
         }
         let explanation = Explanation::new(&chirp);
         return Ok(Case { title: format!("A chirp from {}", file.display()), chirp, explanation, packet, truth: None });

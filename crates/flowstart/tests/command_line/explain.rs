@@ -56,6 +56,7 @@ fn what_cannot_be_explained_is_refused_in_one_sentence_with_status_2() {
         (&["no-such.csv"][..], "no-such.csv"),
         (&["short.csv"], "a chirp has at least 5"),
         (&["trace.csv", "--packet", "0 B"], "--packet: a packet of 0 bytes has no rate"),
+        (&["trace.csv", "--packet", "1 TB"], "--packet: no IP packet has 1000 GB, but 65.535 kB at most"),
         (&["--start", "hystart"], "--start: \"hystart\" sends no chirps; choose one of paced_chirping"),
         (&["--start", "paced_chriping"], "paced_chirping"),
         (&["--udp", "100%"], "leaves nothing to the chirps"),
