@@ -180,6 +180,24 @@ fn where_a_number_or_a_list_must_stand_it_is_told_in_words() {
     }
 }
 
+/// Both were without effect, and nobody said so.
+#[test]
+fn what_becomes_of_damaged_slots_is_refused_where_none_are_damaged() {
+    let read = |slots: &str| {
+        let slots = format!("rtt = \"20 ms\"\nmedium.slots = {{ every = \"1 ms\"{slots} }}");
+        Scenario::parse("test.toml", &with("rtt = \"20 ms\"", &slots)).map(|_| ())
+    };
+    for (given, named) in [(", again_after = \"8 ms\"", "again_after"), (", repetitions = 3", "repetitions")] {
+        let message = read(given).unwrap_err().to_string();
+        let says = format!("slots: {named} is about slots that arrive damaged, and none do without errors");
+        assert!(message.starts_with("test.toml:8:") && message.contains(&says), "{message}");
+        for errors in [", errors = 0.1", ", errors = 0"] {
+            assert!(read(&format!("{given}{errors}")).is_ok(), "{given}{errors}");
+        }
+    }
+    assert!(read("").is_ok());
+}
+
 #[test]
 fn users_are_counted_by_users_alone() {
     for flow in ["count = 5", "every = \"3 s\", count = 2", "every = \"3 s\""] {

@@ -32,7 +32,7 @@ impl GrantsConfig {
 /// arrives damaged is sent again and holds all behind it, since the receiver keeps the order (LTE,
 /// 5G: transmission time intervals and hybrid ARQ). The capacity is what remains beside that.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct SlotsConfig {
     /// Length of a slot, above 0.
@@ -52,6 +52,37 @@ pub struct SlotsConfig {
 #[cfg(feature = "serde")]
 fn repetitions() -> u32 {
     SlotsConfig::REPETITIONS
+}
+
+/// As it would be derived, but what becomes of damaged slots is refused where none are: it would be
+/// without effect. An `errors = 0` is what somebody varies.
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for SlotsConfig {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(serde::Deserialize)]
+        #[serde(deny_unknown_fields, rename = "SlotsConfig")]
+        struct Read {
+            every: Span,
+            errors: Option<f64>,
+            again_after: Option<Span>,
+            repetitions: Option<u32>,
+        }
+        let Read { every, errors, again_after, repetitions } = Read::deserialize(deserializer)?;
+        let useless = [("again_after", again_after.is_some()), ("repetitions", repetitions.is_some())];
+        if let Some((name, _)) = useless.into_iter().find(|(_, given)| *given && errors.is_none()) {
+            return Err(serde::de::Error::custom(format_args!(
+                "slots: {name} is about slots that arrive damaged, and none do without errors; add their share, such \
+                 as errors = 0.1"
+            )));
+        }
+        let without = Self::new(every);
+        Ok(Self {
+            every,
+            errors: errors.unwrap_or(without.errors),
+            again_after: again_after.unwrap_or(without.again_after),
+            repetitions: repetitions.unwrap_or(without.repetitions),
+        })
+    }
 }
 
 impl SlotsConfig {
