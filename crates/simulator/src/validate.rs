@@ -4,8 +4,8 @@ use flowstart_units::{Bytes, Rate, Span};
 
 use crate::ways::{MOST_ROUTES, groups_of};
 use crate::{
-    ArrivalConfig, ConfigError, FlowConfig, LinkId, SessionConfig, SimulationConfig, Sizes, Traffic, UdpConfig,
-    Workload,
+    ArrivalConfig, ConfigError, FlowConfig, LinkId, SessionConfig, SimulationConfig, Sizes, TcpConfig, Traffic,
+    UdpConfig, Workload,
 };
 
 /// The smallest datagram: an IPv4 and a UDP header.
@@ -114,10 +114,25 @@ impl SimulationConfig {
             return wrong(format!("{place}.access.rate"), "an access link of rate 0 lets nothing through");
         }
         match &flow.traffic {
-            Traffic::Tcp(tcp) => check_workload(&format!("{place}.workload"), &tcp.workload),
+            Traffic::Tcp(tcp) => check_tcp(place, tcp),
             Traffic::Udp(udp) => check_datagrams(&format!("{place}.udp"), udp),
         }
     }
+}
+
+/// The ends, the controller, and what is written. Ends and controllers made from values out of
+/// range would work with others, which nobody asked for.
+fn check_tcp(place: &str, tcp: &TcpConfig) -> Result<(), ConfigError> {
+    for (part, checked) in [
+        ("controller", tcp.controller.validate()),
+        ("sender", tcp.sender.validate()),
+        ("receiver", tcp.receiver.validate()),
+    ] {
+        if let Err(error) = checked {
+            return wrong(format!("{place}.{part}"), error.to_string());
+        }
+    }
+    check_workload(&format!("{place}.workload"), &tcp.workload)
 }
 
 fn check_workload(place: &str, workload: &Workload) -> Result<(), ConfigError> {

@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 
 use crate::common::{link, simulation, tcp_flow, udp_flow};
+use flowstart_congestion::start::LimitedSlowStartConfig;
 use flowstart_congestion::{AvoidanceConfig, StartConfig};
 use flowstart_network::{DropReason, JitterConfig, LossConfig, Packet, packet::Body};
 use flowstart_simulator::{
-    FlowId, Observer, Outcome, Progress, Simulation, SimulationConfig, Spacing, Stop, Traffic, UdpConfig, Workload,
+    FlowId, Observer, Outcome, Progress, Simulation, SimulationConfig, Spacing, Stop, TcpConfig, Traffic, UdpConfig,
+    Workload,
 };
 use flowstart_transport::Sender;
 use flowstart_units::{Bytes, Rate, Span, Time};
@@ -243,4 +245,31 @@ fn configurations_that_cannot_be_simulated_are_refused_with_their_place() {
     assert!(refused(|c| c.links[0] = link(0, Span::ZERO, None)).contains("rate 0"));
     assert!(refused(|c| c.links[0] = link(10, Span::ZERO, Some(0))).contains("smallest buffer"));
     assert!(refused(|c| c.flows[0] = tcp_flow(Workload::Sized(Bytes::ZERO), Span::ZERO)).contains("at least 1 byte"));
+}
+
+/// Ends and controllers with such values work with the nearest that can be, which nobody asked for.
+#[test]
+fn values_of_a_connection_that_are_out_of_range_are_refused_with_their_place() {
+    let rtt = Span::from_millis(10);
+    let end = Stop::At(Time::ZERO + Span::from_secs(1));
+    let refused = |change: fn(&mut TcpConfig)| {
+        let mut tcp = crate::common::tcp(Workload::Greedy, rtt);
+        change(&mut tcp);
+        let flow = crate::common::flow(Traffic::Tcp(Box::new(tcp)), rtt);
+        simulation(vec![link(10, rtt, Some(10))], vec![flow], end).validate().unwrap_err().to_string()
+    };
+    for (said, place) in [
+        (refused(|tcp| tcp.sender.mss = 0), "flows[0].sender: mss must be between 1 and 65 000 bytes"),
+        (refused(|tcp| tcp.controller.mss = 0), "flows[0].controller: mss must be at least 1 byte"),
+        (refused(|tcp| tcp.controller.initial_window = 0), "flows[0].controller: initial_window must be between 1"),
+        (refused(|tcp| tcp.receiver.ack_every = 0), "flows[0].receiver: ack_every must be "),
+        (
+            refused(|tcp| {
+                tcp.controller.start = StartConfig::LimitedSlowStart(LimitedSlowStartConfig { max_ssthresh: 0 });
+            }),
+            "flows[0].controller: max_ssthresh must be ",
+        ),
+    ] {
+        assert!(said.starts_with(place), "{said}");
+    }
 }
