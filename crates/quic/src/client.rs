@@ -4,6 +4,7 @@
 use std::net::SocketAddr;
 
 use attempts::Attempts;
+pub(crate) use attempts::{is_to, source};
 pub(crate) use failures::PASSES;
 use failures::unreachable;
 use flowstart_congestion::ControllerConfig;

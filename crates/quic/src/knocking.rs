@@ -1,7 +1,7 @@
 //! Which of several addresses of a host answers.
 //!
 //! Each is sent the first packet of a handshake, one after another and beside those before it, and
-//! the first from which anything comes back is taken (in the spirit of RFC 8305). Who it is the
+//! the first that answers is taken (in the spirit of RFC 8305). Who it is the
 //! handshake says that follows. A server answers such a packet with a Retry and keeps nothing of
 //! it, so those that nobody follows up take no places.
 
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use flowstart_units::{Span, Time};
 
-use crate::client::{Failed, PASSES, SILENCE};
+use crate::client::{Failed, PASSES, SILENCE, is_to, source};
 use crate::clock::Clock;
 use crate::endpoint::{Endpoint, Limits};
 use crate::stack::Stack;
@@ -33,6 +33,8 @@ struct Tried {
     to: SocketAddr,
     began: Time,
     endpoint: Endpoint,
+    /// What the connection is called by whoever answers.
+    name: Vec<u8>,
     /// What the system says: nobody is there.
     refused: Option<&'static str>,
 }
@@ -58,7 +60,7 @@ impl Tried {
         });
         let socket = socket.map_err(|error| failed(&error))?;
         let refused = socket.connect(to).is_err().then_some("this machine has no way there");
-        Ok((Self { to, began: now, endpoint, refused }, socket))
+        Ok((Self { to, began: now, endpoint, name: Vec::new(), refused }, socket))
     }
 
     /// Sends what is due.
@@ -68,6 +70,9 @@ impl Tried {
         }
         let mut buffer = Vec::new();
         while let Some(outgoing) = self.endpoint.poll_transmit(now, &mut buffer, &mut |_, _, _| false) {
+            if let Some(name) = source(&buffer) {
+                self.name = name.to_vec();
+            }
             if let Err(error) = socket.send(&buffer) {
                 self.hear_of(&error);
             }
@@ -95,7 +100,7 @@ pub fn first_to_answer(host: &str, addresses: &[SocketAddr], stack: Stack) -> Re
     let clock = Clock::start();
     let mut rest = addresses.iter().take(MOST);
     let (mut tried, mut sockets): (Vec<Tried>, Vec<UdpSocket>) = Default::default();
-    let mut next = clock.now();
+    let (mut next, mut packet) = (clock.now(), [0; 2048]);
     loop {
         let now = clock.now();
         if next <= now
@@ -111,8 +116,10 @@ pub fn first_to_answer(host: &str, addresses: &[SocketAddr], stack: Stack) -> Re
                 continue;
             }
             address.send(now, socket);
-            match socket.recv(&mut [0; 2048]) {
-                Ok(_) => return Ok(address.to),
+            match socket.recv(&mut packet) {
+                Ok(length) if is_to(&packet[..length], &address.name) => return Ok(address.to),
+                // Something else is there, and may say this again.
+                Ok(_) => {}
                 Err(error) => address.hear_of(&error),
             }
             if address.refused.is_some() {
@@ -133,7 +140,7 @@ fn silent(host: &str, tried: &[Tried], all: usize) -> String {
         let comma = if number > 0 { "," } else { "" };
         let why = address
             .refused
-            .map_or_else(|| format!("nothing came back within {} s", SILENCE.as_secs_f64()), |why| why.to_owned());
+            .map_or_else(|| format!("no answer within {} s", SILENCE.as_secs_f64()), |why| why.to_owned());
         let _ = write!(text, "{comma} {} ({why})", address.to);
     }
     if all > tried.len() {
@@ -154,6 +161,22 @@ mod tests {
         (socket, address)
     }
 
+    /// Answers the first packet that comes with what this makes of it; how long that was.
+    fn answering(server: UdpSocket, answer: fn(&[u8]) -> Vec<u8>) -> std::thread::JoinHandle<usize> {
+        std::thread::spawn(move || {
+            let mut packet = [0; 2048];
+            let (length, from) = server.recv_from(&mut packet).unwrap();
+            server.send_to(&answer(&packet[..length]), from).unwrap();
+            length
+        })
+    }
+
+    /// The beginning of a packet with a long header to whoever sent this one.
+    fn to_sender(packet: &[u8]) -> Vec<u8> {
+        let name = source(packet).unwrap();
+        [&[0xc0, 0, 0, 0, 1, name.len() as u8][..], name, &[0; 20]].concat()
+    }
+
     /// A port where nobody listens.
     fn closed() -> SocketAddr {
         bound("127.0.0.1:0").1
@@ -164,12 +187,7 @@ mod tests {
         let (_deaf, silent) = bound("127.0.0.1:0");
         for dead in [vec![silent], vec![closed()], vec![closed(), silent, closed()]] {
             let (server, there) = bound("127.0.0.1:0");
-            let answering = std::thread::spawn(move || {
-                let mut packet = [0; 2048];
-                let (length, from) = server.recv_from(&mut packet).unwrap();
-                server.send_to(b"anything", from).unwrap();
-                length
-            });
+            let answering = answering(server, to_sender);
             let began = Instant::now();
             let addresses = [&dead[..], &[there]].concat();
             assert_eq!(first_to_answer("lab", &addresses, Stack::Noq), Ok(there), "{dead:?}");
@@ -180,14 +198,20 @@ mod tests {
     }
 
     #[test]
+    fn who_speaks_something_else_is_not_taken() {
+        let (other, first) = bound("127.0.0.1:0");
+        let (server, there) = bound("127.0.0.1:0");
+        let both = [answering(other, |_| b"what do you mean?".to_vec()), answering(server, to_sender)];
+        assert_eq!(first_to_answer("lab", &[first, there], Stack::Noq), Ok(there));
+        both.map(|one| one.join().unwrap());
+    }
+
+    #[test]
     fn one_that_answers_at_once_is_not_left_for_the_next() {
         let (server, there) = bound("127.0.0.1:0");
         let (other, second) = bound("127.0.0.1:0");
         other.set_nonblocking(true).unwrap();
-        let answering = std::thread::spawn(move || {
-            let (_, from) = server.recv_from(&mut [0; 2048]).unwrap();
-            server.send_to(b"anything", from).unwrap();
-        });
+        let answering = answering(server, to_sender);
         assert_eq!(first_to_answer("lab", &[there, second], Stack::Quinn), Ok(there));
         answering.join().unwrap();
     }
@@ -198,9 +222,8 @@ mod tests {
         let closed = closed();
         let began = Instant::now();
         let said = first_to_answer("lab", &[closed, silent], Stack::Noq).unwrap_err().0;
-        let expected = format!(
-            "none of the addresses of lab answers: {closed} (nobody listens), {silent} (nothing came back within 3 s)"
-        );
+        let expected =
+            format!("none of the addresses of lab answers: {closed} (nobody listens), {silent} (no answer within 3 s)");
         assert!(said.starts_with(&expected) && said.ends_with("pass?"), "{said}");
         let took = began.elapsed().as_secs_f64();
         assert!((3.0..4.5).contains(&took), "{took}");

@@ -138,7 +138,7 @@ impl Attempts {
 }
 
 /// Who sends a datagram that begins with a long header (RFC 9000 section 17.2).
-fn source(data: &[u8]) -> Option<&[u8]> {
+pub(crate) fn source(data: &[u8]) -> Option<&[u8]> {
     let rest = data.get(5..).filter(|_| data[0] & 0x80 != 0)?;
     let (to, rest) = rest.split_first()?;
     let (length, rest) = rest.get(usize::from(*to)..)?.split_first()?;
@@ -146,7 +146,7 @@ fn source(data: &[u8]) -> Option<&[u8]> {
 }
 
 /// Whether a datagram is for the connection of that name.
-fn is_to(data: &[u8], name: &[u8]) -> bool {
+pub(crate) fn is_to(data: &[u8], name: &[u8]) -> bool {
     match data.first() {
         Some(byte) if byte & 0x80 != 0 => {
             data.get(5).is_some_and(|length| usize::from(*length) == name.len())
