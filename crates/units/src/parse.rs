@@ -103,6 +103,9 @@ const SPAN: Kind = Kind {
     examples: "\"20 ms\", \"150 us\" or \"30 s\"",
 };
 
+/// A moment of a run: whoever writes a bare number thinks of seconds.
+const MOMENT: Kind = Kind { likely: "{} s", examples: "\"1.5 s\", \"200 ms\" or \"30 s\"", ..SPAN };
+
 const BYTES: Kind = Kind {
     name: "size",
     units: &[
@@ -256,7 +259,7 @@ impl FromStr for crate::Time {
 
     /// Reads a time since the start of the run, written as a [`Span`].
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        parse(&SPAN, text).map(Self::from_nanos)
+        parse(&MOMENT, text).map(Self::from_nanos)
     }
 }
 
@@ -316,6 +319,10 @@ mod tests {
         assert!(message.contains("did you mean \"100 Mbit/s\"?"), "{message}");
         let message = "20".parse::<Span>().unwrap_err().to_string();
         assert!(message.contains("did you mean \"20 ms\"?"), "{message}");
+        for (bare, likely) in [("1", "1 s"), ("1.5", "1.5 s"), ("1000", "1000 ms")] {
+            let message = bare.parse::<crate::Time>().unwrap_err().to_string();
+            assert!(message.contains(&format!("did you mean \"{likely}\"?")), "{message}");
+        }
         for (bare, likely) in
             [("32", "32 kB"), ("32.5", "32.5 kB"), ("999", "999 kB"), ("1000", "1000 B"), ("32000", "32000 B")]
         {

@@ -11,7 +11,8 @@ pub struct Rate(u64);
 impl Rate {
     /// No data at all.
     pub const ZERO: Self = Self(0);
-    /// Faster than anything; used as "not limited".
+    /// Faster than anything; used as "not limited". It prints as "unlimited", which is not read
+    /// back: in files and options it would stand where a rate has to be one.
     pub const UNLIMITED: Self = Self(u64::MAX);
 
     /// `n` bits per second.
