@@ -202,3 +202,21 @@ fn a_figure_that_the_report_will_not_have_is_refused_before_anything_is_run() {
     assert!(said.contains("there is no figure \"colour\"") && said.contains("by path"), "{said}");
     output(folder.path(), &small_grid(&["-o", "x.svg", "--figure", "queueing delay, P99, by path"]));
 }
+
+/// One packet takes longer than anything waits at such a rate: nobody adds a delay, and the
+/// reference was said to add no part of its own.
+#[test]
+fn where_nobody_adds_a_delay_none_is_compared() {
+    let folder = empty();
+    let slow = ["frontier", "--capacity", "1kbit/s", "--rtt", "20ms", "--buffer", "1BDP", "--path", "clean"];
+    let more = ["--load", "idle", "--runs", "1", "-C", "slow_start+cubic", "-o", "report.md"];
+    output(folder.path(), &[&slow[..], &more[..]].concat());
+    let text = std::fs::read_to_string(folder.path().join("report.md")).unwrap();
+    let mut lines = text.split("**Medians over the grid**").nth(1).unwrap().trim().lines();
+    let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+    let heads = cells(lines.next().unwrap());
+    let place = heads.iter().position(|head| head.starts_with("delay / ref.")).unwrap();
+    for row in lines.skip(1).take(2) {
+        assert_eq!(cells(row)[place], "–", "{row}");
+    }
+}

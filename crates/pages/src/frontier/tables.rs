@@ -83,6 +83,13 @@ const MEDIANS: &[Medians] = &[
     }),
 ];
 
+/// A ratio of delays, beside that of the reference. Where neither adds any there is nothing to
+/// compare, and the reference is not better than itself.
+fn compared(ratio: Option<f64>, references: Option<f64>, digits: u8) -> Cell {
+    let nothing = ratio == Some(0.0) && references == Some(0.0);
+    if nothing { Cell::Missing } else { number(ratio, digits) }
+}
+
 /// Medians over the cells.
 fn medians(shown: &Shown<'_>) -> Table {
     let mut columns = vec![Column::key("contestant"), Column::number("cells", "")];
@@ -109,7 +116,11 @@ fn medians(shown: &Shown<'_>) -> Table {
     let fronts = shown.scores.on_the_front();
     for ((contestant, color), on) in shown.scores.contestants.iter().zip(colors(shown)).zip(fronts) {
         let mut cells = vec![Cell::text(&contestant.label), Cell::count(contestant.cells.len() as u64)];
-        cells.extend(MEDIANS.iter().map(|(_, _, _, digits, _, value)| number(contestant.median(value), *digits)));
+        cells.extend(MEDIANS.iter().map(|(_, _, name, digits, _, value)| {
+            let found = contestant.median(value);
+            let theirs = shown.scores.contestants[shown.scores.reference].median(value);
+            if *name == "delay_ratio" { compared(found, theirs, *digits) } else { number(found, *digits) }
+        }));
         cells.push(Cell::number(shown.scores.losses(contestant), 0));
         cells.push(Cell::number(shown.scores.idle_losses(contestant), 0));
         cells.push(if on { Cell::text("yes") } else { Cell::Missing });
@@ -195,8 +206,12 @@ fn levels(shown: &Shown<'_>, subject: usize) -> Table {
         Column::number("lost in", "cells"),
     ];
     let mut table = Table::new(format!("{} by the levels of the grid, medians", contestant.label), columns);
+    let reference = &shown.scores.contestants[shown.scores.reference];
     for factor in Factor::ALL {
+        let references = shown.scores.by(reference, factor);
         for (level, scores) in shown.scores.by(contestant, factor) {
+            let beside = references.iter().find(|(known, _)| *known == level);
+            let theirs = beside.and_then(|(_, scores)| median(scores.iter().filter_map(|it| it.delay_ratio).collect()));
             let middle = |value: Value| median(scores.iter().filter_map(|score| value(score)).collect());
             let count =
                 |is: fn(&CellScore) -> bool| Cell::count(scores.iter().filter(|score| is(score)).count() as u64);
@@ -205,7 +220,7 @@ fn levels(shown: &Shown<'_>, subject: usize) -> Table {
                 Cell::count(scores.len() as u64),
                 number(middle(|score| score.completion_ratio), 3),
                 count(|score| score.completion_ratio.is_some_and(|ratio| ratio > 1.0)),
-                number(middle(|score| score.delay_ratio), 3),
+                compared(middle(|score| score.delay_ratio), theirs, 3),
                 number(middle(|score| score.added_delay), 2),
                 number(middle(|score| score.get(DEFICIT.measure())), 2),
                 number(middle(|score| score.get(EXIT_QUALITY.measure())), 2),
