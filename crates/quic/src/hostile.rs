@@ -555,9 +555,12 @@ fn who_has_not_asked_to_send_can_send_little() {
     assert!(unread(Some(request(Direction::Up, None))) > 5 * most);
 }
 
+/// What comes back to whoever has sent this last.
+type Comes<'a> = &'a dyn Fn(&[u8]) -> Vec<u8>;
+
 /// How long a client tries to connect where this comes back once a second, made of what it has
 /// sent last, and what it says then.
-fn tries(look: bool, comes: &dyn Fn(&[u8]) -> Vec<u8>) -> (Span, String) {
+fn tries(look: bool, comes: Comes<'_>) -> (Span, String) {
     let began = Time::ZERO + TICK;
     let config = crate::controller("slow_start", "cubic", 1452).unwrap();
     let asked = Request { look, ..request(Direction::Down, Some(600)) };
@@ -600,7 +603,7 @@ fn to_sender(sent: &[u8], first: u8, version: u32) -> Vec<u8> {
 #[test]
 fn garbage_does_not_keep_a_handshake_going() {
     for look in [false, true] {
-        let strange: [&dyn Fn(&[u8]) -> Vec<u8>; 6] =
+        let strange: [Comes<'_>; 6] =
             [&|_| vec![0xff; 50], &|_| vec![0xc0; 1200], &|_| vec![0x40; 50], &|_| vec![7], &|_| Vec::new(), &|sent| {
                 sent.to_vec()
             }];

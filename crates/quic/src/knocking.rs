@@ -203,7 +203,7 @@ mod tests {
         let (server, there) = bound("127.0.0.1:0");
         let both = [answering(other, |_| b"what do you mean?".to_vec()), answering(server, to_sender)];
         assert_eq!(first_to_answer("lab", &[first, there], Stack::Noq), Ok(there));
-        both.map(|one| one.join().unwrap());
+        both.into_iter().for_each(|one| assert!(one.join().unwrap() >= 1200));
     }
 
     #[test]
