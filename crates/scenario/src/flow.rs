@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use flowstart_congestion::{AvoidanceConfig, Pacing, StartConfig};
 use flowstart_transport::{EcnMode, ReceiveWindow, ReceiverConfig, SenderConfig, WindowRules};
-use flowstart_units::{Bytes, Rate, Span};
+use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::{Dialect, Load, RateSpec, SizeSpec};
 
@@ -36,7 +36,7 @@ pub struct FlowSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub avoidance: Option<AvoidanceConfig>,
     /// When it starts.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "moment")]
     pub start: Span,
     /// How many flows of this kind.
     #[serde(default = "one")]
@@ -208,7 +208,7 @@ pub struct UdpSpec {
     #[serde(default)]
     pub spacing: SpacingSpec,
     /// When it starts.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "moment")]
     pub start: Span,
     /// How long it sends; default: to the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -305,4 +305,9 @@ fn full_packet() -> Bytes {
 
 fn poisson() -> SpacingSpec {
     SpacingSpec::Poisson
+}
+
+/// A time since the beginning of the run: of a bare number it is said that it may be of seconds.
+fn moment<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Span, D::Error> {
+    <Time as serde::Deserialize>::deserialize(deserializer).map(|moment| moment.since(Time::ZERO))
 }

@@ -174,6 +174,11 @@ fn where_a_number_or_a_list_must_stand_it_is_told_in_words() {
         ("duration = \"5 s\"", "duration = \"5 s\"\nruns = -1", "`-1`, expected a whole number, 0 or more"),
         ("duration = \"5 s\"", "duration = \"5 s\"\nstop_when_complete = 1", "expected true or false, without quotes"),
         ("title = \"two flows\"", "title = 1", "`1`, expected text in quotes"),
+        (
+            "start = \"1 s\"",
+            "start = 1.0",
+            "\"1\" has no unit; did you mean \"1 s\"?; a time looks like \"1.5 s\", \"200 ms\" or \"30 s\"",
+        ),
     ] {
         let message = error(&with(old, new)).to_string();
         assert!(message.ends_with(part), "{new}: {message}");

@@ -40,11 +40,11 @@ pub struct SlotsConfig {
     /// Share of the slots, and of those sent again, that arrive damaged, 0 and more, below 1.
     #[cfg_attr(feature = "serde", serde(default))]
     pub errors: f64,
-    /// How much later a damaged slot is there again; LTE: 8 ms.
+    /// How much later a damaged slot is there again; LTE: 8 ms. Only with `errors`.
     #[cfg_attr(feature = "serde", serde(default))]
     pub again_after: Span,
     /// Most repetitions of a slot; the last one always arrives. Default 3 (LTE sends a block four
-    /// times at most).
+    /// times at most). Only with `errors`.
     #[cfg_attr(feature = "serde", serde(default = "repetitions"))]
     pub repetitions: u32,
 }
