@@ -115,6 +115,7 @@ impl Directed {
     /// An avoidance that was told of an answer cannot use it: it goes on with HyStart at once.
     pub fn go_on(&mut self, last: LastRtt) {
         self.phase = Phase::Usual;
+        self.hystart.looks_again();
         self.hystart.has_seen(last.min_rtt);
         // What left in the last round trip did not leave in a burst.
         self.hystart.has_been_spread(last.srtt);
@@ -266,6 +267,11 @@ mod tests {
         };
         assert_eq!((0..10).position(&mut ends), Some(8));
         assert_eq!(start.on_signal(ms(122), Signal::Loss, &mut window), Response::Leave);
+        // An avoidance that took over since then may not be able to go on.
+        start.go_on(LastRtt { srtt: Span::from_millis(20), min_rtt: Span::from_millis(20) });
+        let again =
+            |number: u64| matches!(start.on_ack(&late(ms(123), 61 + number, 200), &mut window), AfterAck::Done(_));
+        assert_eq!((0..10).position(again), Some(8));
         // A hole may hold back what is acknowledged.
         let (mut start, mut window) = released();
         start.on_ack(&late(ms(139), 10, 60), &mut window);

@@ -318,6 +318,11 @@ impl Hystart {
         self.round_rtt = ack.rtt.map_or(self.round_rtt, |rtt| rtt.min(self.round_rtt));
     }
 
+    /// It looks again, whatever it found before, from the next ACK on.
+    pub(super) fn looks_again(&mut self) {
+        (self.found, self.round_end) = (false, 0);
+    }
+
     /// What ends slow start was found by others.
     pub(super) fn has_found(&mut self) {
         self.found = true;
