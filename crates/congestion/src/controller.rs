@@ -12,7 +12,7 @@ use flowstart_control::{
     Isolation, NewMss, Next, Occasion, Response, Restart, Sent, Signal, Window, stack_pacing_rate,
 };
 use flowstart_quick_start::Carried;
-use flowstart_starts::Start;
+use flowstart_starts::{Directed, Start};
 use flowstart_units::{Rate, Span, Time};
 
 pub use config::{ControllerConfig, joint_name, start_of};
@@ -359,7 +359,7 @@ impl Controller {
                 self.follow_avoidance();
                 if !self.own_recovery {
                     self.gave_up = true;
-                    self.release_start(ack.now, false);
+                    self.release_start(Directed::go_on);
                 }
             }
         }

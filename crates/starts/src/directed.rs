@@ -272,6 +272,16 @@ mod tests {
         let again =
             |number: u64| matches!(start.on_ack(&late(ms(123), 61 + number, 200), &mut window), AfterAck::Done(_));
         assert_eq!((0..10).position(again), Some(8));
+        // What left spread over a round trip comes back so: 20 ms of ACKs are no full pipe.
+        for (lasting, ends) in [(29, false), (31, true)] {
+            let (mut start, mut window) = (Directed::new(false, 1448), Window::new(50));
+            start.go_on(LastRtt { srtt: Span::from_millis(20), min_rtt: Span::from_millis(20) });
+            let found = (0..=lasting).any(|at| {
+                let ack = Ack { rtt: Some(Span::from_millis(20)), ..late(ms(200 + at), 100, 200) };
+                start.on_ack(&ack, &mut window) != AfterAck::Continue
+            });
+            assert_eq!(found, ends, "{lasting} ms");
+        }
         // A hole may hold back what is acknowledged.
         let (mut start, mut window) = released();
         start.on_ack(&late(ms(139), 10, 60), &mut window);

@@ -1,6 +1,7 @@
 //! Who is in charge: how a start ends, or begins anew, and what the avoidance is then told.
 
 use flowstart_control::{CongestionAvoidance as _, Exit, ExitReason, FlowStart as _, Isolation, LastRtt, Restart};
+use flowstart_starts::Directed;
 use flowstart_units::{Rate, Time};
 
 use super::{Controller, LEFT_BEHIND_RTTS, LastSeen, StartExit};
@@ -42,20 +43,15 @@ impl Controller {
     }
 
     /// Without anything to go by the window grows as it does by default, and HyStart looks when
-    /// that is enough: where a buffer holds seconds, slow start alone would fill it.
-    /// `directed`: what left before was sent by a detector.
-    pub(super) fn release_start(&mut self, now: Time, directed: bool) {
+    /// that is enough: where a buffer holds seconds, slow start alone would fill it. `release` lets
+    /// go of the start.
+    pub(super) fn release_start(&mut self, release: impl FnOnce(&mut Directed, LastRtt)) {
         let LastSeen { srtt, min_rtt, .. } = self.last;
         if !self.own_recovery
             && self.window.in_slow_start()
             && let Some(start) = self.start.directed()
         {
-            let last = LastRtt { srtt, min_rtt };
-            if directed {
-                start.release(now, last)
-            } else {
-                start.go_on(last)
-            }
+            release(start, LastRtt { srtt, min_rtt });
             self.in_charge = true;
         }
     }

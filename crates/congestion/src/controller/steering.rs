@@ -70,7 +70,7 @@ impl<'a> Steering<'a> {
             let exit = Exit { reason: ExitReason::Isolation, cwnd, ssthresh, rate: Some(rate) };
             self.controller.hand_over(now, exit);
             if decision.isolation == Isolation::Unknown {
-                self.controller.release_start(now, true);
+                self.controller.release_start(|start, last| start.release(now, last));
             }
         }
     }

@@ -1,8 +1,9 @@
 //! What a connection does with the answer of a detector of fair queuing.
 
 use flowstart_congestion::detection::{Decision, Isolation, TrainProbeConfig};
+use flowstart_congestion::start::Directed;
 use flowstart_congestion::{
-    Ack, AvoidanceConfig, Controller, ControllerConfig, DeliveryRate, Departure, INFINITE_SSTHRESH, Next, Repair,
+    Ack, AvoidanceConfig, Controller, ControllerConfig, DeliveryRate, Departure, INFINITE_SSTHRESH, Next, Repair, Sent,
     Signal, StartConfig,
 };
 use flowstart_units::{Rate, Span, Time};
@@ -35,6 +36,7 @@ fn told(isolation: Isolation, delivered: u64) -> Controller {
 fn told_with(avoidance: &str, isolation: Isolation, delivered: u64) -> Controller {
     let start = StartConfig::FairQueuingProbe(TrainProbeConfig::default());
     let mut controller = Controller::new(&ControllerConfig::new(start, AvoidanceConfig::from_name(avoidance).unwrap()));
+    controller.steering().direct(Departure::Hold);
     let now = Time::ZERO + Span::from_secs(1);
     controller.on_ack(&ack(now, Span::from_millis(100), 1448, delivered));
     answer(&mut controller, now, isolation);
@@ -73,17 +75,6 @@ fn answer(controller: &mut Controller, now: Time, isolation: Isolation) {
     controller.steering().on_decision(&decision, 1448, 1500);
 }
 
-/// ACKs 12 ms apart, of which the packets took `rtt`, until slow start is over; after how many.
-fn acks_until_the_end(controller: &mut Controller, rtt: Span) -> Option<u64> {
-    (1..=100).find(|number| {
-        let now = Time::ZERO + Span::from_millis(1000 + 12 * number);
-        let ack = ack(now, rtt, (1 + number) * 1448, 20 + number);
-        controller.on_ack(&ack);
-        controller.grow(&ack);
-        controller.ssthresh() < INFINITE_SSTHRESH
-    })
-}
-
 fn told_of_a_rate() -> Controller {
     told_of_a_rate_after(45)
 }
@@ -108,28 +99,33 @@ fn without_an_answer_the_rate_is_a_beginning_and_slow_start_goes_on_from_it() {
 /// Slow start alone filled a queue of 1000 packets at 6 Mbit/s, 2 s, and lost as many.
 #[test]
 fn without_an_answer_hystart_looks_when_the_window_is_enough() {
-    let late = Span::from_millis(113);
     let mut controller = told(Isolation::Unknown, 20);
     assert!(controller.start_is_in_charge());
     let exit = *controller.start_exit().expect("the detector's part is over");
     // An ACK of what left after the answer begins a round trip; eight RTTs of it are seen before
     // it is judged.
-    let mut thresholds = Vec::new();
     let round = |controller: &mut Controller, number: u64, rtt| {
+        let rtt = Span::from_millis(rtt);
         let now = Time::ZERO + Span::from_millis(1200 + number);
         let ack = Ack { una: 2 * 1448, next: 200 * 1448, ..ack(now, rtt, 0, 20 + number) };
         controller.on_ack(&ack);
         controller.grow(&ack);
         controller.ssthresh()
     };
-    thresholds.extend((0..9).map(|number| round(&mut controller, 12 * number, late)));
+    let thresholds: Vec<u32> = (0..9).map(|number| round(&mut controller, 12 * number, 113)).collect();
     assert_eq!(thresholds[..8], [INFINITE_SSTHRESH; 8]);
     assert_eq!((thresholds[8], controller.cwnd()), (58, 58), "grown by one for each before");
     assert!(!controller.start_is_in_charge());
     assert_eq!(controller.start_exit(), Some(&exit), "the record keeps the detector's answer");
     // 12 ms more than the smallest are no queue.
     let mut controller = told(Isolation::Unknown, 20);
-    assert_eq!(acks_until_the_end(&mut controller, Span::from_millis(112)), None);
+    assert!((0..30).all(|number| round(&mut controller, 12 * number, 112) == INFINITE_SSTHRESH));
+    // As in Linux it looks again after a timeout.
+    for (isolation, looks) in [(Isolation::Unknown, true), (Isolation::Shared, false)] {
+        let mut controller = told(isolation, 20);
+        controller.on_signal(Time::ZERO + Span::from_secs(3), Signal::Timeout);
+        assert_eq!(controller.start_is_in_charge(), looks, "{isolation:?}");
+    }
     // An avoidance that sets its window itself knows by itself.
     assert!(!told_with("bbr", Isolation::Unknown, 20).start_is_in_charge());
     // With an answer there is nothing to look for.
@@ -197,9 +193,13 @@ fn with_hystart_in_charge_a_detector_that_watches_hears_of_packets() {
     assert!(!controller.wants_packets());
     controller.steering().overhear(true);
     assert!(controller.wants_packets());
+    let now = Time::ZERO + Span::from_secs(2);
+    controller.on_sent(&Sent { now, number: 7, seq: 0, bytes: 1448, in_flight: 1, retransmission: false });
+    let told = controller.steering().directed().and_then(Directed::take_sent);
+    assert_eq!(told.map(|sent| sent.number), Some(7));
     controller.steering().direct(Departure::Hold);
     assert_eq!(controller.cwnd(), 50, "nobody directs it any more");
-    assert_eq!(controller.departure(Time::ZERO + Span::from_secs(2), &next(10)), Departure::Now);
+    assert_eq!(controller.departure(now, &next(10)), Departure::Now);
 }
 
 #[test]
@@ -207,6 +207,7 @@ fn where_others_keep_a_queue_slow_start_ends_with_the_answer() {
     let thresholds = |isolation, delivered, share| {
         let mut controller = told(isolation, delivered);
         controller.steering().on_crowd(share);
+        assert!(!controller.start_is_in_charge(), "HyStart has nothing more to look for");
         (controller.cwnd(), controller.ssthresh())
     };
     assert_eq!(thresholds(Isolation::Shared, 20, 0.25), (50, 50));
