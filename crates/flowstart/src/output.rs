@@ -210,13 +210,17 @@ const HELD_ON: Duration = Duration::from_secs(1);
 
 /// Holds a folder that is there, unless another run does.
 pub(crate) fn hold_folder(folder: &Path) -> Result<Held, Failure> {
+    hold_within(folder, HELD_ON)
+}
+
+fn hold_within(folder: &Path, patience: Duration) -> Result<Held, Failure> {
     // Where a folder cannot be opened as a file (not on Unix) nobody holds it.
     let Ok(file) = File::open(folder) else { return Ok(Held(None)) };
     let began = Instant::now();
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(Held(Some(file))),
-            Err(TryLockError::WouldBlock) if began.elapsed() < HELD_ON => {
+            Err(TryLockError::WouldBlock) if began.elapsed() < patience => {
                 std::thread::sleep(Duration::from_millis(50));
             }
             Err(TryLockError::WouldBlock) => {
@@ -409,11 +413,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let held = hold_folder(folder.path()).unwrap();
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| hold_folder(folder.path()).map(drop));
+            let waiting = scope.spawn(|| hold_within(folder.path(), Duration::MAX).map(drop));
             std::thread::sleep(Duration::from_millis(100));
             drop(held);
             assert!(waiting.join().unwrap().is_ok());
         });
+        let _held = hold_folder(folder.path()).unwrap();
+        let said = hold_within(folder.path(), Duration::ZERO).unwrap_err().to_string();
+        assert!(said.contains("another run is writing into"), "{said}");
     }
 
     #[test]

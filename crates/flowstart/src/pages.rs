@@ -31,7 +31,7 @@ pub(crate) fn will_show(titles: &[String], args: &PageArgs) -> Done {
         return Err(Failure::usage("there is no figure in this report"));
     }
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
-    args.figure.as_deref().map_or(Ok(()), |name| chosen(&titles, name).map(drop))
+    may_be_chosen(&titles, args)
 }
 
 /// Refuses, before anything is run, the name of a figure that no report of this kind has.

@@ -106,6 +106,10 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+fn send(signal: &str, pid: u32) {
+    assert!(Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
+}
+
 /// Waits until a file is there.
 fn wait_for(path: &Path) {
     let until = Instant::now() + Duration::from_secs(20);

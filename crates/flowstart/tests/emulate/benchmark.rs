@@ -101,8 +101,7 @@ fn ctrl_c_ends_a_benchmark_and_leaves_no_namespace() {
     if !named {
         sleep(Duration::from_secs(2));
     }
-    let asked = Command::new("kill").args(["-INT", &pid.to_string()]).status().unwrap();
-    assert!(asked.success());
+    send("-INT", pid);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!(names_of(pid), Vec::<String>::new());
 }
@@ -208,11 +207,8 @@ fn ctrl_c_is_no_failure_of_a_server_that_is_waited_for() {
     let mut command =
         flowstart(&[SHORT, &["--command", "sleep 1000; : {rate} {seconds}", "--server", &server]].concat());
     let child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-    while !started.exists() {
-        sleep(Duration::from_millis(20));
-    }
-    let asked = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(asked.success());
+    wait_for(&started);
+    send("-INT", child.id());
     let output = child.wait_with_output().unwrap();
     let said = text(&output.stderr);
     assert!(output.status.code() == Some(130) && said.contains("interrupted before anything was finished"), "{said}");

@@ -11,10 +11,6 @@ fn sleeper(folder: &Path, more: &[&str]) -> (Child, String) {
     (child, fs::read_to_string(&file).unwrap().trim().to_owned())
 }
 
-fn send(signal: &str, pid: u32) {
-    assert!(Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
-}
-
 #[test]
 fn ctrl_c_and_termination_end_the_command_and_leave_nothing() {
     if !possible() {
