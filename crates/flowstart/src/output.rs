@@ -419,8 +419,8 @@ mod tests {
             assert!(waiting.join().unwrap().is_ok());
         });
         let _held = hold_folder(folder.path()).unwrap();
-        let said = hold_within(folder.path(), Duration::ZERO).unwrap_err().to_string();
-        assert!(said.contains("another run is writing into"), "{said}");
+        let refused = hold_within(folder.path(), Duration::ZERO).unwrap_err();
+        assert!(matches!(&refused, Failure::Usage(said) if said.contains("another run is writing")), "{refused:?}");
     }
 
     #[test]
