@@ -51,6 +51,10 @@ pub struct DetectorConfig {
     /// After this time without a verdict the answer is "unknown"; default 10 s, when the paper's
     /// runs end (the implementation goes on for ever).
     pub give_up: Span,
+    /// After "unknown" losses and RTTs of packets that left before do not count for so many round
+    /// trips at most, 0 to 100; default 2 (not of the paper, where nothing follows: what left is
+    /// acknowledged within one, or within two if some of it is sent again).
+    pub released_rtts: f64,
     /// One flow alone, which only looks for its rate, as for the paper's Figure 3; default false.
     pub single: bool,
 }
@@ -65,6 +69,7 @@ impl Default for DetectorConfig {
             threshold: 1.5,
             max_rate: Rate::from_mbps(10_000),
             give_up: Span::from_secs(10),
+            released_rtts: 2.0,
             single: false,
         }
     }
@@ -86,6 +91,7 @@ impl DetectorConfig {
         check(self.first_rate >= SLOWEST, "first_rate", "at least 1 kbit/s")?;
         check(self.interval_rtts > 0.0 && self.interval_rtts <= 100.0, "interval_rtts", "above 0 and at most 100")?;
         check(self.max_rate > Rate::ZERO, "max_rate", "above 0")?;
+        check((0.0..=100.0).contains(&self.released_rtts), "released_rtts", "between 0 and 100")?;
         check(self.threshold >= 1.0 && self.threshold.is_finite(), "threshold", "at least 1")
     }
 }
@@ -106,6 +112,9 @@ mod tests {
         let interval = |interval_rtts| refused(DetectorConfig { interval_rtts, ..base });
         assert_eq!([0.0, 100.1, f64::NAN].map(interval), [Some("interval_rtts"); 3]);
         assert_eq!([0.1, 100.0].map(interval), [None; 2]);
+        let released = |released_rtts| refused(DetectorConfig { released_rtts, ..base });
+        assert_eq!([-0.1, 100.1, f64::NAN].map(released), [Some("released_rtts"); 3]);
+        assert_eq!([0.0, 100.0].map(released), [None; 2]);
         let threshold = |threshold| refused(DetectorConfig { threshold, ..base });
         assert_eq!([0.9, f64::INFINITY, f64::NAN].map(threshold), [Some("threshold"); 3]);
         assert_eq!([1.0, 2.0].map(threshold), [None; 2]);

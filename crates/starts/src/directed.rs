@@ -16,9 +16,6 @@ use flowstart_control::{
 use flowstart_detection::{DetectorConfig, PairDetector, TrainProbeConfig, Trains, TwoFlows};
 use flowstart_units::Time;
 
-/// What left before nobody directed any more is acknowledged within so many round trips.
-const RELEASE_RTTS: u64 = 2;
-
 impl StartConstants for DetectorConfig {
     fn draws(&self) -> bool {
         true
@@ -76,6 +73,8 @@ pub struct Directed {
     sent: Option<Sent>,
     acked: Vec<Acked>,
     hystart: Hystart,
+    /// What left before nobody directed any more is acknowledged within so many round trips.
+    released_rtts: f64,
     phase: Phase,
 }
 
@@ -93,11 +92,12 @@ enum Phase {
 }
 
 impl Directed {
-    /// For a flow with segments of `mss` payload bytes, `paced` or not.
+    /// For a flow with segments of `mss` payload bytes, `paced` or not. Once it is let go of, what
+    /// left before does not count for `released_rtts` round trips at most.
     #[must_use]
-    pub fn new(paced: bool, mss: u32) -> Self {
+    pub fn new(released_rtts: f64, paced: bool, mss: u32) -> Self {
         let hystart = Hystart::new(&HystartConfig::default(), paced, mss);
-        Self { departure: None, sent: None, acked: Vec::new(), hystart, phase: Phase::Directed }
+        Self { departure: None, sent: None, acked: Vec::new(), hystart, released_rtts, phase: Phase::Directed }
     }
 
     /// The next packet leaves at this time, and the window does not hold it back.
@@ -109,7 +109,7 @@ impl Directed {
     /// so far were these.
     pub fn release(&mut self, now: Time, last: LastRtt) {
         self.go_on(last);
-        self.phase = Phase::Released(None, now + last.srtt * RELEASE_RTTS);
+        self.phase = Phase::Released(None, now + last.srtt.mul_f64(self.released_rtts));
     }
 
     /// An avoidance that was told of an answer cannot use it: it goes on with HyStart at once.
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn undirected_it_is_slow_start_and_directed_its_window_is_a_permission() {
-        let (mut start, mut window) = (Directed::new(false, 1448), Window::new(10));
+        let (mut start, mut window) = (Directed::new(2.0, false, 1448), Window::new(10));
         start.grow(&ack(5), &mut window);
         assert_eq!(window.cwnd, 15);
         assert_eq!(start.on_signal(Time::ZERO, Signal::Loss, &mut window), Response::Leave);
@@ -246,7 +246,7 @@ mod tests {
         let ms = |ms: u64| Time::ZERO + Span::from_millis(ms);
         let late = |now, una, next| Ack { now, una, next, rtt: Some(Span::from_millis(30)), ..ack(1) };
         let released = || {
-            let (mut start, mut window) = (Directed::new(false, 1448), Window::new(50));
+            let (mut start, mut window) = (Directed::new(2.0, false, 1448), Window::new(50));
             start.direct(Departure::Hold);
             start.release(ms(100), LastRtt { srtt: Span::from_millis(20), min_rtt: Span::from_millis(20) });
             assert!(start.is_released() && !start.is_directed() && !start.owns_window());
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!((0..10).position(again), Some(8));
         // What left spread over a round trip comes back so: 20 ms of ACKs are no full pipe.
         for (lasting, ends) in [(29, false), (31, true)] {
-            let (mut start, mut window) = (Directed::new(false, 1448), Window::new(50));
+            let (mut start, mut window) = (Directed::new(2.0, false, 1448), Window::new(50));
             start.go_on(LastRtt { srtt: Span::from_millis(20), min_rtt: Span::from_millis(20) });
             let found = (0..=lasting).any(|at| {
                 let ack = Ack { rtt: Some(Span::from_millis(20)), ..late(ms(200 + at), 100, 200) };
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn what_happens_is_told_once_and_only_while_it_is_directed() {
-        let mut start = Directed::new(false, 1448);
+        let mut start = Directed::new(2.0, false, 1448);
         start.on_sent(&sent(Time::ZERO, 0));
         assert!(start.take_sent().is_none());
         start.direct(Departure::At(Time::ZERO + Span::from_millis(1)));

@@ -86,6 +86,10 @@ pub struct TrainProbeConfig {
     /// ... or after this time, whichever is later; default 1 s. Without any round trip it is the
     /// latter.
     pub give_up: Span,
+    /// After "unknown" losses and RTTs of packets that left before do not count for so many round
+    /// trips at most, 0 to 100; default 2: what left is acknowledged within one, or within two if
+    /// some of it is sent again (own choice).
+    pub released_rtts: f64,
     /// Where the bottleneck seems to take less than this for a packet, trains go on until so many
     /// packets (`proof`) have arrived at that rate: it may be that of the sender's own card, or of
     /// a burst that a token bucket lets pass; default 200 us, 60 Mbit/s of full packets. 0 for
@@ -302,6 +306,7 @@ impl Default for TrainProbeConfig {
             most_batches: 10,
             give_up_rtts: 10.0,
             give_up: Span::from_secs(1),
+            released_rtts: 2.0,
             proof_service: Span::from_micros(200),
             proof: 200,
             proof_load: 1.05,
@@ -427,6 +432,7 @@ impl TrainProbeConfig {
         check(least(self.alone_gaps, 1.0), "alone_gaps", "between 1 and 1000")?;
         check(least(self.give_up_rtts, 1.0), "give_up_rtts", "between 1 and 1000")?;
         check(!self.give_up.is_zero(), "give_up", "above 0")?;
+        check((0.0..=100.0).contains(&self.released_rtts), "released_rtts", "between 0 and 100")?;
         check((1..=100_000).contains(&self.proof), "proof", "between 1 and 100 000")?;
         check(self.proof_load > 0.0 && self.proof_load <= 10.0, "proof_load", "above 0 and at most 10")?;
         check((4..=1000).contains(&self.proof_lone), "proof_lone", "between 4 and 1000")?;
