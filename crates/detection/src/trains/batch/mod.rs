@@ -22,9 +22,6 @@ use policed::Policing;
 /// Packets of a burst around a lone one.
 pub(in crate::trains) const FLANKS: u32 = 2;
 
-/// A train was slowed down if it takes so many times as long to arrive as it took to leave.
-const SLOWED: f64 = 1.25;
-
 /// A batch of trains: where it is, and what was seen of it.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::trains) struct Batch {
@@ -161,7 +158,7 @@ impl Batch {
         let long = self.arrivals.gap_of_many(context.sides[0].merging() * 2);
         let Some(mut gap) = long.filter(|_| self.arrangement == Arrangement::Sustained) else { return false };
         // A train that arrived as it left, and made no queue, was too slow.
-        if !self.weighed && !self.losses && gap <= self.left.mul_f64(SLOWED) {
+        if !self.weighed && !self.losses && gap <= self.left.mul_f64(context.config.slowed) {
             gap = gap / 2;
         }
         let service = context.service.replace(gap.max(Span::from_micros(1))).unwrap_or(Span::ZERO);
@@ -434,7 +431,7 @@ impl Batch {
         let length = length.min(config.longest_train).next_multiple_of(2);
         if short && let Some(measured) = measured {
             // Trains that arrive as they left were not too fast for the bottleneck.
-            let faster = if measured <= self.gap.mul_f64(SLOWED) { service / 2 } else { measured };
+            let faster = if measured <= self.gap.mul_f64(config.slowed) { service / 2 } else { measured };
             context.service = Some(faster.min(service).max(Span::from_micros(1)));
         }
         // Where jitter asks for long trains one is enough at a time.

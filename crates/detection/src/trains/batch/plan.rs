@@ -6,9 +6,6 @@ use super::growth::Growth;
 use super::pace::{Pace, follow};
 use super::{Arrangement, Arrivals, Batch, Context, Dispersion};
 
-/// Trains that are compared follow each other sooner by this factor: how long they take is known.
-const TOGETHER_APART: f64 = 0.75;
-
 /// Packets of both connections leave in this order.
 const NEXT: Span = Span::from_nanos(1);
 
@@ -105,7 +102,7 @@ impl Batch {
                 Arrangement::Bursts => uneven(random.unit()),
                 Arrangement::Sustained => service * u64::from(build),
                 Arrangement::Spaced | Arrangement::AtOnce => apart,
-                Arrangement::Together => apart.mul_f64(TOGETHER_APART),
+                Arrangement::Together => apart.mul_f64(config.together_apart),
             };
         }
         // What follows finds the last losses; where bursts are called for the buffer may be full

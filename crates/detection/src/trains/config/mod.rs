@@ -86,6 +86,14 @@ pub struct TrainProbeConfig {
     /// ... or after this time, whichever is later; default 1 s. Without any round trip it is the
     /// latter.
     pub give_up: Span,
+    /// A train was slowed down if it takes so many times as long to arrive as it took to leave,
+    /// between 1 and 1000; default 1.25 (own choice: with 1.1 and 1.5 as much is carried, within
+    /// 0.003).
+    pub slowed: f64,
+    /// Trains that are compared with one beside them follow each other sooner by this factor, above
+    /// 0 up to 10, as how long they take is known; default 0.75 (own choice: with 0.5 and 1 as much
+    /// is carried, within 0.006).
+    pub together_apart: f64,
     /// After "unknown" losses and RTTs of packets that left before do not count for so many round
     /// trips at most, 0 to 100; default 2: what left is acknowledged within one, or within two if
     /// some of it is sent again (own choice).
@@ -306,6 +314,8 @@ impl Default for TrainProbeConfig {
             most_batches: 10,
             give_up_rtts: 10.0,
             give_up: Span::from_secs(1),
+            slowed: 1.25,
+            together_apart: 0.75,
             released_rtts: 2.0,
             proof_service: Span::from_micros(200),
             proof: 200,
@@ -432,6 +442,8 @@ impl TrainProbeConfig {
         check(least(self.alone_gaps, 1.0), "alone_gaps", "between 1 and 1000")?;
         check(least(self.give_up_rtts, 1.0), "give_up_rtts", "between 1 and 1000")?;
         check(!self.give_up.is_zero(), "give_up", "above 0")?;
+        check(least(self.slowed, 1.0), "slowed", "between 1 and 1000")?;
+        check(self.together_apart > 0.0 && self.together_apart <= 10.0, "together_apart", "above 0 and at most 10")?;
         check((0.0..=100.0).contains(&self.released_rtts), "released_rtts", "between 0 and 100")?;
         check((1..=100_000).contains(&self.proof), "proof", "between 1 and 100 000")?;
         check(self.proof_load > 0.0 && self.proof_load <= 10.0, "proof_load", "above 0 and at most 10")?;
