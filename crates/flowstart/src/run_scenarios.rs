@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use flowstart_measure::Estimate;
 use flowstart_parallel::Cancel;
 use flowstart_report::{Cell, Column, Page, Table, one_line};
-use flowstart_results::{Document, Provenance, Results, Table as Rows, Value, run_scenario, write_results};
+use flowstart_results::{
+    Document, Format, Provenance, Results, Table as Rows, Value, run_scenario, run_to_write, write_results,
+};
 use flowstart_scenario::{Compiled, OutputSpec, Scenario};
 use flowstart_simulator::Traffic;
 use flowstart_units::Span;
@@ -39,6 +41,7 @@ pub(crate) fn run(args: &RunArgs) -> Done {
         }
         Ok(())
     };
+    let to_write = if args.out.is_some() { formats.as_slice() } else { &[] };
     for (scenario, name) in scenarios.iter().zip(&names) {
         if cancel.is_cancelled() {
             break;
@@ -50,7 +53,7 @@ pub(crate) fn run(args: &RunArgs) -> Done {
             }
         }
         let began = std::time::Instant::now();
-        let results = results(scenario, name, args, &cancel)?;
+        let results = results(scenario, name, args, to_write, &cancel)?;
         if results.finished == 0 && cancel.is_cancelled() {
             // Nothing would take the place of an earlier run's tables.
             break;
@@ -227,17 +230,23 @@ fn chance(provenance: &Provenance) -> &'static str {
 pub(crate) fn ran(args: &RunArgs) -> Result<Vec<(String, Results)>, Failure> {
     let cancel = interrupt::listen();
     let all = scenarios(args)?.into_iter().zip(names(&args.files));
-    all.map(|(scenario, name)| Ok((name.clone(), results(&scenario, &name, args, &cancel)?))).collect()
+    all.map(|(scenario, name)| Ok((name.clone(), results(&scenario, &name, args, &[], &cancel)?))).collect()
 }
 
 fn scenarios(args: &RunArgs) -> Result<Vec<Scenario>, Failure> {
     args.files.iter().map(|file| prepared(file, args)).collect()
 }
 
-fn results(scenario: &Scenario, name: &str, args: &RunArgs, cancel: &Cancel) -> Result<Results, Failure> {
+fn results(
+    scenario: &Scenario,
+    name: &str,
+    args: &RunArgs,
+    formats: &[Format],
+    cancel: &Cancel,
+) -> Result<Results, Failure> {
     let bar = progress("running");
     bar.set_length(scenario.runs);
-    let results = run_scenario(scenario, args.threads, cancel, |done| bar.set_position(done as u64))
+    let results = run_to_write(scenario, formats, args.threads, cancel, |done| bar.set_position(done as u64))
         .map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
     bar.finish_and_clear();
     Ok(results)

@@ -81,7 +81,8 @@ pub use others::{convergence, harm, harm_ratio, jain, waits_of};
 pub use quantity::{Bound, Dimension, Measured};
 pub use recording::{
     Asked, Fate, FlowRecord, FlowSample, Flows, LinkAsked, LinkRecord, LinkSample, LinkSeries, LinksAndWindows,
-    Newcomers, Origin, PacketRecord, Packets, Parts, Recording, Samples, SamplesAndPackets, SenderState, TransferWaits,
+    Newcomers, Origin, PORTION, PacketRecord, Packets, Parts, Recording, Samples, SamplesAndPackets, SenderState,
+    TransferWaits,
 };
 pub use speed::{deficit, duplicates, least_utilisation, overhead, time_to, utilisation};
 pub use spread::{Estimate, bootstrap_median};

@@ -1,6 +1,6 @@
 //! From a scenario to its tables.
 
-use std::sync::OnceLock;
+use std::num::NonZero;
 
 use flowstart_congestion::ExitReason;
 use flowstart_measure::{Asked, Recording, SamplesAndPackets};
@@ -8,10 +8,11 @@ use flowstart_simulator::{Outcome, SessionOutcome, Simulation, SimulationConfig,
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::column::Value;
-use super::packets::packet_table;
+use super::packets::{Early, packet_table};
 use super::samples::sample_table;
 use super::schema::{FLOWS, LINKS, PACKETS, PAGES, RUNS, SAMPLES};
 use super::table::Table;
+use super::write::Format;
 use flowstart_network::LinkConfig;
 use flowstart_parallel::{Cancel, in_parallel};
 use flowstart_scenario::{Compiled, RateSpec, Scenario, ScenarioError};
@@ -27,18 +28,6 @@ pub struct Results {
     pub finished: u64,
     /// Data packets simulated in all runs.
     pub data_packets: u64,
-    packets_csv: Text,
-}
-
-/// A text in portions that is made when it is first asked for. It follows from the tables, so that
-/// it does not count when results are compared.
-#[derive(Clone, Debug, Default)]
-struct Text(OnceLock<Vec<Vec<u8>>>);
-
-impl PartialEq for Text {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
 }
 
 impl Results {
@@ -48,20 +37,13 @@ impl Results {
             asked,
             finished: 0,
             data_packets: 0,
-            packets_csv: Text::default(),
         }
     }
 
     /// The results of a whole number of runs that are in these tables.
     #[must_use]
     pub fn of(tables: [Table; 6], runs: u64, data_packets: u64) -> Self {
-        Self { tables, asked: runs, finished: runs, data_packets, packets_csv: Text::default() }
-    }
-
-    /// The table `packets` as CSV, in portions: it is long and needed twice, for the hash and for
-    /// the file.
-    pub(super) fn packets_csv(&self) -> &[Vec<u8>] {
-        self.packets_csv.0.get_or_init(|| self.table(PACKETS.name).map(Table::csv_portions).unwrap_or_default())
+        Self { tables, asked: runs, finished: runs, data_packets }
     }
 
     /// A table by its name.
@@ -78,8 +60,8 @@ impl Results {
         for table in &self.tables {
             hasher.update(table.spec().name.as_bytes());
             if table.spec().name == PACKETS.name {
-                for portion in self.packets_csv() {
-                    hasher.update(portion);
+                for portion in table.csv_portions() {
+                    hasher.update(portion.text());
                 }
             } else {
                 let _ = table.write_csv(&mut hasher);
@@ -101,10 +83,30 @@ pub fn run_scenario(
     cancel: &Cancel,
     progress: impl Fn(usize) + Sync,
 ) -> Result<Results, ScenarioError> {
+    run_to_write(scenario, &[], threads, cancel, progress)
+}
+
+/// The same, for results that will be [written](crate::write_results) in these formats: what takes
+/// long of that is done meanwhile, if there are more threads than runs.
+///
+/// # Errors
+/// As [`run_scenario`].
+pub fn run_to_write(
+    scenario: &Scenario,
+    formats: &[Format],
+    threads: Option<usize>,
+    cancel: &Cancel,
+    progress: impl Fn(usize) + Sync,
+) -> Result<Results, ScenarioError> {
     scenario.fits_memory()?;
     scenario.simulation(0)?;
     let runs = usize::try_from(scenario.runs).unwrap_or(usize::MAX);
-    let tables = in_parallel(runs, threads, cancel, progress, |run| one_run(scenario, run as u64, cancel))
+    let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
+    let beside = Beside {
+        thread: threads.unwrap_or_else(cores) > runs,
+        pack: formats.iter().any(|format| matches!(format, Format::CsvWithGzip)),
+    };
+    let tables = in_parallel(runs, threads, cancel, progress, |run| one_run(scenario, run as u64, beside, cancel))
         .map_err(|message| ScenarioError::file("scenario", message))?;
     let mut results = Results::empty(scenario.runs);
     for run in tables.into_iter().flatten() {
@@ -119,11 +121,50 @@ pub fn run_scenario(
     Ok(results)
 }
 
+/// What is done of the packets' text while a run goes on.
+#[derive(Clone, Copy)]
+struct Beside {
+    /// There is a thread for it.
+    thread: bool,
+    /// It will be compressed.
+    pack: bool,
+}
+
 /// The tables of a run and its data packets; `None` if it was given up.
-fn one_run(scenario: &Scenario, run: u64, cancel: &Cancel) -> Result<Option<([Table; 6], u64)>, ScenarioError> {
+fn one_run(
+    scenario: &Scenario,
+    run: u64,
+    beside: Beside,
+    cancel: &Cancel,
+) -> Result<Option<([Table; 6], u64)>, ScenarioError> {
     let compiled = scenario.simulation(run)?;
+    let unread = unread(&compiled);
+    let mut recording =
+        Recording::<SamplesAndPackets>::new(Asked::tables(scenario.output.sample, scenario.output.packets));
+    // What nobody reads is known of flows, and those that arrive by chance only when all is over.
+    if !beside.thread || !scenario.output.packets || unread.contains(&true) {
+        return filled(scenario, run, &compiled, &unread, recording, None, cancel);
+    }
+    std::thread::scope(|scope| {
+        let early = Early::start(scope, run, &compiled.links, beside.pack).map(|(early, to)| {
+            recording.hand_on_packets(to);
+            early
+        });
+        filled(scenario, run, &compiled, &unread, recording, early, cancel)
+    })
+}
+
+/// Simulates a run and fills the tables.
+fn filled(
+    scenario: &Scenario,
+    run: u64,
+    compiled: &Compiled,
+    unread: &[bool],
+    recording: Recording<SamplesAndPackets>,
+    early: Option<Early<'_>>,
+    cancel: &Cancel,
+) -> Result<Option<([Table; 6], u64)>, ScenarioError> {
     let impossible = |error: &dyn std::fmt::Display| ScenarioError::file("scenario", error.to_string());
-    let recording = Recording::<SamplesAndPackets>::new(Asked::tables(scenario.output.sample, scenario.output.packets));
     let given_up = || cancel.is_cancelled();
     let done = if scenario.output.sample.is_zero() && !scenario.output.packets {
         let simulation = Simulation::new(&compiled.simulation, ()).map_err(|error| impossible(&error))?;
@@ -133,24 +174,23 @@ fn one_run(scenario: &Scenario, run: u64, cancel: &Cancel) -> Result<Option<([Ta
         simulation.run_unless(given_up)
     };
     let Some((mut outcome, recording)) = done else { return Ok(None) };
-    let unread = unread(&compiled);
     for flow in outcome.flows.iter_mut().filter(|flow| unread[flow.group as usize]) {
         flow.delivered = Bytes::ZERO;
     }
     let group = |flow: u32| outcome.flows[flow as usize].group as usize;
     let name = |flow: u32| compiled.groups[group(flow)].name.clone();
     let reads = |flow: u32| !unread[group(flow)];
-    let samples = sample_table(run, recording.samples(), name, reads, &compiled);
-    let packets = packet_table(run, recording.into_packets(), reads, &compiled.links);
+    let samples = sample_table(run, recording.samples(), name, reads, compiled);
+    let packets = packet_table(run, recording.into_packets(), early, reads, &compiled.links);
     let simulated = outcome.data_packets;
     Ok(Some((
         [
             run_table(scenario, run, &outcome),
-            flow_table(run, &outcome, &compiled),
-            link_table(run, &outcome, &compiled),
+            flow_table(run, &outcome, compiled),
+            link_table(run, &outcome, compiled),
             samples,
             packets,
-            page_table(run, &outcome.sessions, &compiled),
+            page_table(run, &outcome.sessions, compiled),
         ],
         simulated,
     )))

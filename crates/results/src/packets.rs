@@ -1,7 +1,9 @@
 //! The table `packets`, made from a recording.
 
-use std::ops::Range;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, OnceLock};
+use std::thread::{Scope, ScopedJoinHandle};
 
 use flowstart_measure::{Fate, PacketRecord, Packets};
 use flowstart_network::DropReason;
@@ -9,6 +11,7 @@ use flowstart_simulator::FlowId;
 use flowstart_units::{Span, Time};
 
 use super::column::Value;
+use super::portion::CsvPortion;
 use super::schema::PACKETS;
 use super::table::{MadeRows, Table};
 use super::text;
@@ -17,64 +20,142 @@ fn micros(span: Span) -> f64 {
     span.as_nanos() as f64 / 1e3
 }
 
-/// What became of the data packets of run number `run`, given whether somebody reads what reaches a
-/// flow, and the names of links.
-pub(crate) fn packet_table(
-    run: u64,
-    packets: Option<Packets>,
-    reads: impl Fn(FlowId) -> bool,
-    links: &[String],
-) -> Table {
-    match packets.map(Packets::into_rows) {
-        Some(mut rows) => {
-            for row in &mut rows {
-                if let Fate::Received { read, .. } = &mut row.fate
-                    && !reads(row.flow)
-                {
-                    *read = None;
-                }
-            }
-            Table::made(&PACKETS, Arc::new(OfRun { run, rows, links: links.to_vec() }))
-        }
-        None => Table::new(&PACKETS),
-    }
-}
-
 /// The packets of a run.
 #[derive(Debug)]
 struct OfRun {
     run: u64,
+    links: Arc<[String]>,
+    portions: Vec<Portion>,
+}
+
+/// Some of them, and their text once it was asked for.
+#[derive(Debug, Default)]
+struct Portion {
     rows: Vec<PacketRecord>,
-    links: Vec<String>,
+    csv: OnceLock<Arc<CsvPortion>>,
+}
+
+impl Portion {
+    fn new(rows: Vec<PacketRecord>) -> Self {
+        Self { rows, csv: OnceLock::new() }
+    }
+
+    fn csv(&self, run: u64, links: &[String]) -> &Arc<CsvPortion> {
+        self.csv.get_or_init(|| {
+            let mut text = Vec::with_capacity(self.rows.len() * ROW);
+            for row in &self.rows {
+                write_row(run, row, links, &mut text);
+            }
+            Arc::new(CsvPortion::new(text))
+        })
+    }
+}
+
+/// What became of the data packets of run number `run`, given whether somebody reads what reaches a
+/// flow, and the names of links. `early` has those that were [made ready](Early) before.
+pub(crate) fn packet_table(
+    run: u64,
+    packets: Option<Packets>,
+    early: Option<Early<'_>>,
+    reads: impl Fn(FlowId) -> bool,
+    links: &[String],
+) -> Table {
+    let Some(packets) = packets else { return Table::new(&PACKETS) };
+    // This ends the channel, too.
+    let mut rest = packets.into_portions();
+    for row in rest.iter_mut().flatten() {
+        if let Fate::Received { read, .. } = &mut row.fate
+            && !reads(row.flow)
+        {
+            *read = None;
+        }
+    }
+    let mut portions = early.map(Early::finish).unwrap_or_default();
+    portions.extend(rest.into_iter().map(Portion::new));
+    Table::made(&PACKETS, Arc::new(OfRun { run, links: links.into(), portions }))
+}
+
+/// A thread that makes the text of packets while their run goes on.
+pub(crate) struct Early<'a> {
+    thread: ScopedJoinHandle<'a, Vec<Portion>>,
+    over: Arc<AtomicBool>,
+}
+
+impl<'a> Early<'a> {
+    /// Starts it; with `pack` it compresses the text, too. Where rows have to be sent, of which
+    /// nothing changes any more. `None` if no thread can be started.
+    pub(crate) fn start<'s>(
+        scope: &'s Scope<'s, '_>,
+        run: u64,
+        links: &[String],
+        pack: bool,
+    ) -> Option<(Early<'s>, Sender<Vec<PacketRecord>>)> {
+        let (to, from) = channel();
+        let over = Arc::new(AtomicBool::new(false));
+        let (links, until) = (links.to_vec(), Arc::clone(&over));
+        let work = move || make_ready(from, run, &links, pack, &until);
+        let thread = std::thread::Builder::new().spawn_scoped(scope, work).ok()?;
+        Some((Early { thread, over }, to))
+    }
+
+    /// The run is over: what is not begun is left to all cores.
+    fn finish(self) -> Vec<Portion> {
+        self.over.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+fn make_ready(
+    from: Receiver<Vec<PacketRecord>>,
+    run: u64,
+    links: &[String],
+    pack: bool,
+    over: &AtomicBool,
+) -> Vec<Portion> {
+    let ready = |rows| {
+        let portion = Portion::new(rows);
+        if !over.load(Ordering::Relaxed) {
+            let csv = portion.csv(run, links);
+            if pack {
+                csv.packed();
+            }
+        }
+        portion
+    };
+    from.into_iter().map(ready).collect()
 }
 
 impl MadeRows for OfRun {
     fn count(&self) -> usize {
-        self.rows.len()
+        self.portions.iter().map(|portion| portion.rows.len()).sum()
     }
 
     fn each(&self, take: &mut dyn FnMut(&[Value])) {
-        for row in &self.rows {
+        for row in self.portions.iter().flat_map(|portion| &portion.rows) {
             take(&cells(self.run, row, &self.links));
         }
     }
 
-    fn write_csv(&self, rows: Range<usize>, out: &mut Vec<u8>) {
-        let rows = &self.rows[rows];
-        out.reserve(rows.len() * ROW);
-        for row in rows {
-            match row.fate {
-                Fate::Received { at, read } => {
-                    write_begin(self.run, row, out);
-                    write_received(row, at, read, out);
-                }
-                // A link's name may need quotes.
-                Fate::Dropped { .. } | Fate::InFlight => {
-                    let cells = cells(self.run, row, &self.links);
-                    // Writing into memory does not fail.
-                    let _ = text::write_row(cells.len(), |cell, out| cells[cell].write_cell(out), out);
-                }
-            }
+    fn portions(&self) -> usize {
+        self.portions.len()
+    }
+
+    fn csv(&self, portion: usize) -> Arc<CsvPortion> {
+        Arc::clone(self.portions[portion].csv(self.run, &self.links))
+    }
+}
+
+fn write_row(run: u64, row: &PacketRecord, links: &[String], out: &mut Vec<u8>) {
+    match row.fate {
+        Fate::Received { at, read } => {
+            write_begin(run, row, out);
+            write_received(row, at, read, out);
+        }
+        // A link's name may need quotes.
+        Fate::Dropped { .. } | Fate::InFlight => {
+            let cells = cells(run, row, links);
+            // Writing into memory does not fail.
+            let _ = text::write_row(cells.len(), |cell, out| cells[cell].write_cell(out), out);
         }
     }
 }
@@ -182,14 +263,14 @@ mod tests {
             let (retransmission, marked) = flags;
             let (sent, written) = times;
             let row = PacketRecord { flow, number, seq, bytes, retransmission, marked, sent, written, fate };
-            let of_run = OfRun { run, rows: vec![row.clone(), row], links: vec!["a".to_owned(), "b, \"c\"".to_owned()] };
+            let links = ["a".to_owned(), "b, \"c\"".to_owned()];
+            let portions = [row.clone(), row].map(|row| Portion::new(vec![row])).into();
+            let of_run = OfRun { run, portions, links: links.into() };
             let mut expected = Vec::new();
             of_run.each(&mut |cells| {
                 text::write_row(cells.len(), |cell, out| cells[cell].write_cell(out), &mut expected).unwrap();
             });
-            let mut written = Vec::new();
-            of_run.write_csv(0..1, &mut written);
-            of_run.write_csv(1..2, &mut written);
+            let written = [of_run.csv(0).text(), of_run.csv(1).text()].concat();
             prop_assert_eq!(String::from_utf8(written), String::from_utf8(expected));
         }
     }

@@ -1,25 +1,28 @@
 //! A table filled row by row and kept by columns, or made row by row when it is needed.
 
 use std::fmt;
-use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use flowstart_parallel::{Cancel, in_parallel};
 
 use super::column::{Column, Value};
+use super::portion::CsvPortion;
 use super::schema::TableSpec;
 use super::text;
 
 /// Rows that are made when they are needed: most are only ever written.
-pub trait MadeRows: fmt::Debug + Send + Sync {
+pub(crate) trait MadeRows: fmt::Debug + Send + Sync {
     /// How many there are.
     fn count(&self) -> usize;
 
     /// Makes them one after the other: a value per column, in order.
     fn each(&self, take: &mut dyn FnMut(&[Value]));
 
-    /// Appends these of them as CSV: what [`Table::write_csv`] would make of their values.
-    fn write_csv(&self, rows: Range<usize>, out: &mut Vec<u8>);
+    /// In how many portions their text is made.
+    fn portions(&self) -> usize;
+
+    /// One of them: what [`Table::write_csv`] would make of the values.
+    fn csv(&self, portion: usize) -> Arc<CsvPortion>;
 }
 
 #[derive(Clone, Debug)]
@@ -27,9 +30,6 @@ enum Content {
     Kept(Vec<Column>),
     Made { parts: Vec<Arc<dyn MadeRows>>, columns: OnceLock<Vec<Column>> },
 }
-
-/// Some of the rows of a part.
-type Portion<'a> = (&'a dyn MadeRows, Range<usize>);
 
 /// A table.
 #[derive(Clone, Debug)]
@@ -57,8 +57,7 @@ impl Table {
     }
 
     /// A table with these rows.
-    #[must_use]
-    pub fn made(spec: &'static TableSpec, rows: Arc<dyn MadeRows>) -> Self {
+    pub(crate) fn made(spec: &'static TableSpec, rows: Arc<dyn MadeRows>) -> Self {
         let count = rows.count();
         Self { spec, content: Content::Made { parts: vec![rows], columns: OnceLock::new() }, rows: count }
     }
@@ -143,27 +142,24 @@ impl Table {
     /// As CSV: a header line, then the rows; what is missing is empty.
     #[must_use]
     pub fn to_csv(&self) -> Vec<u8> {
-        self.csv_portions().concat()
+        self.csv_portions().iter().flat_map(|portion| portion.text()).copied().collect()
     }
 
     /// The same in portions that follow one another: those of rows that are made are made on all
     /// cores, and stay apart, for together they are as much memory again.
-    pub(super) fn csv_portions(&self) -> Vec<Vec<u8>> {
+    pub(super) fn csv_portions(&self) -> Vec<Arc<CsvPortion>> {
+        let mut text = Vec::new();
         let Some(portions) = self.portions() else {
-            let mut content = Vec::new();
             // Writing into memory does not fail.
-            let _ = self.write_csv(&mut content);
-            return vec![content];
+            let _ = self.write_csv(&mut text);
+            return vec![Arc::new(CsvPortion::new(text))];
         };
         let make = |number: usize| {
-            let (part, rows) = &portions[number];
-            let mut out = Vec::new();
-            part.write_csv(rows.clone(), &mut out);
-            out
+            let (part, portion) = portions[number];
+            part.csv(portion)
         };
-        let mut header = Vec::new();
-        self.write_header(&mut header);
-        let mut content = vec![header];
+        self.write_header(&mut text);
+        let mut content = vec![Arc::new(CsvPortion::new(text))];
         match in_parallel(portions.len(), None, &Cancel::default(), |_| {}, make) {
             Ok(made) => content.extend(made.into_iter().flatten()),
             // One thread will do.
@@ -172,17 +168,12 @@ impl Table {
         content
     }
 
-    /// Rows of parts that are still to be made, in portions.
-    fn portions(&self) -> Option<Vec<Portion<'_>>> {
-        /// Rows of a portion.
-        const ROWS: usize = 1 << 14;
+    /// The portions of parts that are still to be made.
+    fn portions(&self) -> Option<Vec<(&dyn MadeRows, usize)>> {
         match &self.content {
             Content::Made { parts, columns } if columns.get().is_none() => {
-                let of_part = |part: &dyn MadeRows| {
-                    let count = part.count();
-                    (0..count).step_by(ROWS).map(move |first| first..count.min(first + ROWS))
-                };
-                Some(parts.iter().flat_map(|part| of_part(&**part).map(move |rows| (&**part, rows))).collect())
+                let of_part = |part: &Arc<dyn MadeRows>| 0..part.portions();
+                Some(parts.iter().flat_map(|part| of_part(part).map(move |portion| (&**part, portion))).collect())
             }
             _ => None,
         }
@@ -204,12 +195,8 @@ impl Table {
         let mut block = Vec::with_capacity(BLOCK + BLOCK / 4);
         self.write_header(&mut block);
         if let Some(portions) = self.portions() {
-            for (part, rows) in portions {
-                part.write_csv(rows, &mut block);
-                out.write_all(&block)?;
-                block.clear();
-            }
-            return out.write_all(&block);
+            out.write_all(&block)?;
+            return portions.into_iter().try_for_each(|(part, portion)| out.write_all(part.csv(portion).text()));
         }
         let columns = self.columns();
         for row in 0..self.rows {
@@ -268,6 +255,9 @@ mod tests {
         }
     }
 
+    /// Rows of a portion.
+    const ROWS: usize = 2;
+
     /// Rows of texts, made.
     #[derive(Debug)]
     struct Made(Vec<(String, f64, bool)>);
@@ -283,10 +273,16 @@ mod tests {
             }
         }
 
-        fn write_csv(&self, rows: Range<usize>, out: &mut Vec<u8>) {
-            Self(self.0[rows].to_vec()).each(&mut |row| {
-                text::write_row(row.len(), |cell, out| row[cell].write_cell(out), out).unwrap();
+        fn portions(&self) -> usize {
+            self.0.chunks(ROWS).len()
+        }
+
+        fn csv(&self, portion: usize) -> Arc<CsvPortion> {
+            let mut out = Vec::new();
+            Self(self.0.chunks(ROWS).nth(portion).unwrap().to_vec()).each(&mut |row| {
+                text::write_row(row.len(), |cell, out| row[cell].write_cell(out), &mut out).unwrap();
             });
+            Arc::new(CsvPortion::new(out))
         }
     }
 
@@ -326,12 +322,12 @@ mod tests {
 
     #[test]
     fn rows_of_more_than_one_portion_come_in_their_order() {
-        let rows: Vec<_> = (0..40_000).map(|n| (n.to_string(), f64::from(n), n % 3 == 0)).collect();
+        let rows: Vec<_> = (0..101).map(|n| (n.to_string(), f64::from(n), n % 3 == 0)).collect();
         let made = Table::made(&TEXTS, Arc::new(Made(rows)));
         let text = String::from_utf8(made.to_csv()).unwrap();
         for (n, line) in text.lines().skip(1).enumerate() {
             assert!(line.starts_with(&format!("{n},{n},")), "{line}");
         }
-        assert_eq!(text.lines().count(), 40_001);
+        assert_eq!(text.lines().count(), 102);
     }
 }

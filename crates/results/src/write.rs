@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use super::Results;
 use super::document::{Document, write_pretty};
-use super::gzip::compress;
+use super::portion::compress;
 use super::schema::{PACKETS, SCHEMA_VERSION};
 use super::table::Table;
 use flowstart_scenario::Scenario;
@@ -188,12 +188,12 @@ pub fn write_results(
             match format {
                 Format::Csv if name == PACKETS.name => {
                     put(PACKETS_FILE, &|file| {
-                        results.packets_csv().iter().try_for_each(|portion| file.write_all(portion))
+                        table.csv_portions().iter().try_for_each(|portion| file.write_all(portion.text()))
                     })?;
                     remove(&folder.join(COMPRESSED_PACKETS))?;
                 }
                 Format::CsvWithGzip if name == PACKETS.name => {
-                    put(COMPRESSED_PACKETS, &|file| compress(results.packets_csv(), file))?;
+                    put(COMPRESSED_PACKETS, &|file| compress(&table.csv_portions(), file))?;
                     remove(&folder.join(PACKETS_FILE))?;
                 }
                 Format::Csv | Format::CsvWithGzip => put(&format!("{name}.csv"), &|file| table.write_csv(file))?,

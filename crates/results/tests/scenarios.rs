@@ -187,6 +187,33 @@ fn a_document_of_half_a_minute_is_small_and_packets_are_in_a_file_of_their_own()
 }
 
 #[test]
+fn what_is_made_ready_while_a_run_goes_on_is_what_is_made_afterwards() {
+    use flowstart_results::{COMPRESSED_PACKETS, Format, Provenance, run_to_write, write_results};
+    // A pair of connections with one stream, one that loses packets, one whose application waits.
+    let flows = "[[flow]]\nalgorithm = \"fair_queuing_probe+delay_or_cubic\"\n[[flow]]\n\
+                 [[udp]]\nrate = \"5 Mbit/s\"\n";
+    for unread in ["", "receiver = { auto_read = false }\n"] {
+        let text = format!(
+            "duration = \"6 s\"\noutput = {{ packets = true }}\n\
+             path = {{ capacity = \"100 Mbit/s\", rtt = \"20 ms\", loss = \"0.01 %\" }}\n{flows}[[flow]]\nsize = \"100 kB\"\n{unread}"
+        );
+        let scenario = Scenario::parse("ready.toml", &text).unwrap();
+        let written = |threads, formats: &[Format]| {
+            let results = run_to_write(&scenario, formats, Some(threads), &Cancel::default(), |_| {}).unwrap();
+            assert!(results.data_packets > 40_000, "more than two portions: {}", results.data_packets);
+            let folder = tempfile::tempdir().unwrap();
+            let provenance = Provenance::new(&scenario, &results);
+            write_results(folder.path(), &results, &provenance, &[Format::CsvWithGzip, Format::Csv]).unwrap();
+            let files = [COMPRESSED_PACKETS, "packets.csv"].map(|file| fs::read(folder.path().join(file)).ok());
+            (files, results.hash(), results.table("packets").unwrap().get(30_000, "sent_s"))
+        };
+        let afterwards = written(1, &[]);
+        assert!(written(2, &[]) == afterwards);
+        assert!(written(2, &[Format::CsvWithGzip]) == afterwards);
+    }
+}
+
+#[test]
 fn a_completion_time_is_given_with_and_without_the_handshake() {
     let text = "path = { capacity = \"100 Mbit/s\", rtt = \"20 ms\" }\n[[flow]]\nsize = \"10 kB\"\n\
                 [[flow]]\nsize = \"10 kB\"\nsender = { handshake = false }\n";

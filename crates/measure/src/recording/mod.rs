@@ -8,6 +8,7 @@ mod packets;
 mod samples;
 
 use std::marker::PhantomData;
+use std::sync::mpsc::Sender;
 
 use flowstart_simulator::{FlowId, LinkId};
 use flowstart_units::{Span, Time};
@@ -17,7 +18,7 @@ use crate::wait::Wait;
 pub use asked::{Asked, Flows, LinkAsked, LinksAndWindows, Newcomers, Origin, Parts, SamplesAndPackets, TransferWaits};
 pub use flow::FlowRecord;
 pub use link::{LinkRecord, LinkSeries};
-pub use packets::{Fate, PacketRecord, Packets};
+pub use packets::{Fate, PORTION, PacketRecord, Packets};
 pub use samples::{FlowSample, LinkSample, Samples, SenderState};
 
 /// Most bins per series.
@@ -108,6 +109,14 @@ impl<P: Parts> Recording<P> {
     #[must_use]
     pub fn into_packets(self) -> Option<Packets> {
         self.packets.map(|packets| *packets)
+    }
+
+    /// From now on the packets' rows are sent there in portions as soon as nothing about them
+    /// changes any more, and [`into_packets`](Self::into_packets) has the others.
+    pub fn hand_on_packets(&mut self, to: Sender<Vec<PacketRecord>>) {
+        if let Some(packets) = &mut self.packets {
+            packets.hand_on_to(to);
+        }
     }
 
     /// The series of a flow at a link: its own, or the common one.

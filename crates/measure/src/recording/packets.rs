@@ -2,6 +2,7 @@
 //! on their way.
 
 use std::collections::VecDeque;
+use std::sync::mpsc::Sender;
 
 use flowstart_network::packet::Body;
 use flowstart_network::{DropReason, Ecn, Packet};
@@ -150,10 +151,17 @@ fn number(packet: &Packet) -> Option<u64> {
 /// All data packets and datagrams.
 #[derive(Clone, Debug, Default)]
 pub struct Packets {
-    rows: Vec<PacketRecord>,
+    /// Rows in portions of [`PORTION`], but the last: those that are not handed on.
+    portions: VecDeque<Vec<PacketRecord>>,
+    /// Rows that were handed on.
+    handed_on: usize,
+    to: Option<Sender<Vec<PacketRecord>>>,
     /// By flow.
     streams: Vec<Stream>,
 }
+
+/// Rows of a portion ([`Packets::into_portions`]).
+pub const PORTION: usize = 1 << 14;
 
 impl Packets {
     fn stream(&mut self, flow: FlowId) -> &mut Stream {
@@ -164,16 +172,63 @@ impl Packets {
         &mut self.streams[index]
     }
 
-    /// Those received or dropped, in the order in which that happened; then those still on their
-    /// way, by flow and number.
-    #[must_use]
-    pub fn into_rows(self) -> Vec<PacketRecord> {
-        let Self { mut rows, streams } = self;
-        for stream in &streams {
-            let packets = stream.under_way.iter().flatten();
-            rows.extend(packets.filter_map(|packet| stream.describe(packet, Fate::InFlight)));
+    /// Rows so far, those handed on included.
+    fn count(&self) -> usize {
+        // All but the last are full.
+        let full = self.portions.len().saturating_sub(1) * PORTION;
+        self.handed_on + full + self.portions.back().map_or(0, Vec::len)
+    }
+
+    /// A row by its number, if it was not handed on.
+    fn row(&mut self, number: usize) -> Option<&mut PacketRecord> {
+        let place = number.checked_sub(self.handed_on)?;
+        self.portions.get_mut(place / PORTION)?.get_mut(place % PORTION)
+    }
+
+    fn push(&mut self, row: PacketRecord) {
+        if self.portions.back().is_none_or(|last| last.len() == PORTION) {
+            self.hand_on();
+            self.portions.push_back(Vec::with_capacity(PORTION));
         }
-        rows
+        if let Some(last) = self.portions.back_mut() {
+            last.push(row);
+        }
+    }
+
+    /// Hands on portions in which nothing changes any more. It is asked once per portion, as it has
+    /// to look at all packets that were not read yet, and before a row is added: what is said of a
+    /// packet's place in a stream is said of the last row.
+    fn hand_on(&mut self) {
+        let Some(to) = &self.to else { return };
+        let unread = self.streams.iter().flat_map(|stream| &stream.waiting).map(|(_, row)| *row).min();
+        let settled = unread.unwrap_or(usize::MAX).min(self.count());
+        while self.handed_on + PORTION <= settled
+            && let Some(portion) = self.portions.pop_front()
+        {
+            self.handed_on += portion.len();
+            // Who does not listen any more does not want them.
+            let _ = to.send(portion);
+        }
+    }
+
+    /// Those received or dropped, in the order in which that happened; then those still on their
+    /// way, by flow and number. In portions of [`PORTION`] rows, but the last, and without those
+    /// that were handed on ([`Recording::hand_on_packets`](super::Recording::hand_on_packets)).
+    #[must_use]
+    pub fn into_portions(mut self) -> Vec<Vec<PacketRecord>> {
+        self.to = None;
+        for stream in std::mem::take(&mut self.streams) {
+            for packet in stream.under_way.iter().flatten() {
+                if let Some(row) = stream.describe(packet, Fate::InFlight) {
+                    self.push(row);
+                }
+            }
+        }
+        self.portions.into()
+    }
+
+    pub(super) fn hand_on_to(&mut self, to: Sender<Vec<PacketRecord>>) {
+        self.to = Some(to);
     }
 
     pub(super) fn written(&mut self, now: Time, flow: FlowId, total: u64) {
@@ -199,7 +254,7 @@ impl Packets {
     /// What became of a packet is known.
     fn ended(&mut self, packet: &Packet, fate: Fate) {
         let Some(number) = number(packet) else { return };
-        let next = self.rows.len();
+        let next = self.count();
         let stream = self.stream(packet.flow);
         stream.arrive(number);
         let Some(row) = stream.describe(packet, fate) else { return };
@@ -209,13 +264,13 @@ impl Packets {
                 stream.wait(end, next);
             }
         }
-        self.rows.push(row);
+        self.push(row);
     }
 
     /// The packet that was just received is of a connection of two: in the stream that both carry
     /// its bytes end there.
     pub(super) fn placed(&mut self, packet: &Packet, flow: FlowId, end: u64) {
-        let Some(row) = self.rows.len().checked_sub(1) else { return };
+        let Some(row) = self.count().checked_sub(1) else { return };
         let own = self.stream(packet.flow);
         own.paired = true;
         if let Some(place) = own.waiting.iter().rposition(|(_, waiting)| *waiting == row) {
@@ -226,18 +281,20 @@ impl Packets {
         if end > whole.delivered {
             whole.wait(end, row);
         }
-        self.rows[row].written = written;
+        if let Some(row) = self.row(row) {
+            row.written = written;
+        }
     }
 
     pub(super) fn delivered(&mut self, now: Time, flow: FlowId, total: u64) {
         self.stream(flow).delivered = total;
-        let Some(stream) = self.streams.get_mut(flow as usize) else { return };
-        while let Some((_, row)) = stream.waiting.front().copied().filter(|(end, _)| *end <= total) {
-            stream.waiting.pop_front();
-            if let Some(Fate::Received { at, read }) = self.rows.get_mut(row).map(|row| &mut row.fate) {
+        while let Some((_, row)) = self.stream(flow).waiting.front().copied().filter(|(end, _)| *end <= total) {
+            self.stream(flow).waiting.pop_front();
+            if let Some(Fate::Received { at, read }) = self.row(row).map(|row| &mut row.fate) {
                 *read = Some(now.max(*at));
             }
         }
+        let stream = self.stream(flow);
         while stream.writes.len() > 1 && stream.writes[0].0 <= total {
             stream.writes.pop_front();
         }

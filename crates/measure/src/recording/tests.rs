@@ -100,3 +100,57 @@ fn a_transfers_waits_are_those_of_its_packets_at_its_link() {
     );
     assert!(recording.flows().is_empty(), "nobody asked about flows");
 }
+
+/// Three portions of packets of two flows, of whom one reads at once and the other, which lost its
+/// first packet, only after a portion and a half; every seventh is dropped.
+fn play(recording: &mut Recording<SamplesAndPackets>, mut after: impl FnMut(usize)) {
+    let numbered = |flow, number: u64| {
+        let mut packet = data(flow, number * 1000, false);
+        if let Body::Segment(segment) = &mut packet.body {
+            segment.number = number;
+        }
+        packet
+    };
+    let waits_until = PORTION * 3 / 2;
+    for number in 0..PORTION * 3 {
+        let (now, place) = (ms(number as u64), number as u64 / 2);
+        let (flow, packet) = ((number % 2) as FlowId, numbered((number % 2) as FlowId, place));
+        recording.written(now, flow, (place + 1) * 1000);
+        recording.sent(now, &packet);
+        if number % 7 == 1 {
+            recording.dropped(now, 0, &packet, None);
+        } else {
+            recording.received(now, &packet);
+            if flow == 0 || number >= waits_until {
+                recording.delivered(now, flow, (place + 1) * 1000);
+            }
+        }
+        after(number);
+    }
+}
+
+#[test]
+fn packets_are_handed_on_when_nothing_changes_any_more_and_are_the_same_then() {
+    let asked = || Asked::tables(Span::ZERO, true);
+    let rows = |portions: Vec<Vec<PacketRecord>>| {
+        let all: Vec<String> = portions.into_iter().flatten().map(|row| format!("{row:?}")).collect();
+        all
+    };
+    let mut kept = Recording::new(asked());
+    play(&mut kept, |_| ());
+    let kept = kept.into_packets().unwrap().into_portions();
+    assert!(kept[..kept.len() - 1].iter().all(|portion| portion.len() == PORTION));
+    let (to, from) = std::sync::mpsc::channel();
+    let mut recording = Recording::new(asked());
+    recording.hand_on_packets(to);
+    let mut handed_on = Vec::new();
+    play(&mut recording, |number| {
+        handed_on.extend(from.try_iter());
+        // The first packets of who does not read, and a portion is not over before the next.
+        let expected = if number < PORTION * 2 { 0 } else { 2 };
+        assert_eq!(handed_on.len(), expected, "{number}");
+    });
+    handed_on.extend(recording.into_packets().unwrap().into_portions());
+    assert!(from.try_iter().next().is_none());
+    assert!(rows(handed_on) == rows(kept));
+}
