@@ -161,13 +161,17 @@ pub(crate) fn note(text: &str) {
 thread_local! {
     /// Folders that the command on this thread made, those around others first.
     static MADE: RefCell<Vec<PathBuf>> = const { RefCell::new(Vec::new()) };
+    /// Folders that it holds.
+    static HELD: RefCell<Vec<Held>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Does a command; if it fails, folders that it made and put nothing into are gone again.
+/// Does a command; if it fails, folders that it made and put nothing into are gone again. Those
+/// that it holds are let go of.
 pub(crate) fn leaving_nothing(work: impl FnOnce() -> Done) -> Done {
-    let before = MADE.take();
+    let before = (MADE.take(), HELD.take());
     let outcome = work();
-    let made = MADE.replace(before);
+    HELD.replace(before.1);
+    let made = MADE.replace(before.0);
     if outcome.is_err() {
         // What holds something stays: only empty folders can be removed so.
         made.iter().rev().for_each(|folder| drop(std::fs::remove_dir(folder)));
@@ -199,20 +203,25 @@ fn try_file_in(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// A folder that no second run of the same command may write into. The system lets go of it when
-/// the program ends, however it ends.
+/// [Prepares](prepare_folder) a folder for results that belong together, and holds it until the
+/// command is over: two at once would leave the files of either there.
+pub(crate) fn take_folder(folder: &Path) -> Done {
+    prepare_folder(folder)?;
+    let held = hold_within(folder, HELD_ON)?;
+    HELD.with_borrow_mut(|all| all.push(held));
+    Ok(())
+}
+
+/// A folder that no second command may write into. The system lets go of it when the program ends,
+/// however it ends.
 #[derive(Debug)]
-pub(crate) struct Held(#[expect(dead_code, reason = "held, not used")] Option<File>);
+struct Held(#[expect(dead_code, reason = "held, not used")] Option<File>);
 
 /// How long a folder is waited for: hosts of a run that was killed end a moment after it, and hold
 /// what it held until then.
 const HELD_ON: Duration = Duration::from_secs(1);
 
-/// Holds a folder that is there, unless another run does.
-pub(crate) fn hold_folder(folder: &Path) -> Result<Held, Failure> {
-    hold_within(folder, HELD_ON)
-}
-
+/// Holds a folder that is there, unless another command does.
 fn hold_within(folder: &Path, patience: Duration) -> Result<Held, Failure> {
     // Where a folder cannot be opened as a file (not on Unix) nobody holds it.
     let Ok(file) = File::open(folder) else { return Ok(Held(None)) };
@@ -411,16 +420,29 @@ mod tests {
     #[test]
     fn a_folder_that_is_let_go_of_in_a_moment_is_waited_for() {
         let folder = tempfile::tempdir().unwrap();
-        let held = hold_folder(folder.path()).unwrap();
+        let held = hold_within(folder.path(), Duration::MAX).unwrap();
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| hold_within(folder.path(), Duration::MAX).map(drop));
             std::thread::sleep(Duration::from_millis(100));
             drop(held);
             assert!(waiting.join().unwrap().is_ok());
         });
-        let _held = hold_folder(folder.path()).unwrap();
+        let _held = hold_within(folder.path(), Duration::MAX).unwrap();
         let refused = hold_within(folder.path(), Duration::ZERO).unwrap_err();
         assert!(matches!(&refused, Failure::Usage(said) if said.contains("another run is writing")), "{refused:?}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_is_held_as_long_as_the_command() {
+        let folder = tempfile::tempdir().unwrap();
+        let other = |folder: &Path| hold_within(folder, Duration::ZERO).map(drop);
+        let during = leaving_nothing(|| {
+            take_folder(folder.path())?;
+            other(folder.path())
+        });
+        assert!(during.is_err());
+        assert!(other(folder.path()).is_ok());
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::args::RunArgs;
 use crate::captures::capture;
 use crate::formats::formats;
 use crate::interrupt;
-use crate::output::{Done, Failure, note, prepare_folder, print, print_document, progress};
+use crate::output::{Done, Failure, note, prepare_folder, print, print_document, progress, take_folder};
 use crate::pages;
 use crate::scenario::{load, tell_ignorant};
 use crate::session::command_line;
@@ -93,7 +93,10 @@ pub(crate) fn run(args: &RunArgs) -> Done {
 /// them.
 pub(crate) fn prepare_output(args: &RunArgs) -> Done {
     pages::may_be_chosen(&pages_of::TITLES, &args.page)?;
-    for folder in args.out.iter().chain(&args.pcap) {
+    if let Some(folder) = &args.out {
+        take_folder(folder)?;
+    }
+    if let Some(folder) = &args.pcap {
         prepare_folder(folder)?;
     }
     pages::prepare(&args.page)

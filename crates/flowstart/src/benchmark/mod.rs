@@ -22,8 +22,7 @@ use flowstart_units::{Bytes, Rate, Span};
 use crate::compare::{lay_over, not_heeded, once_each};
 use crate::formats::PARQUET_READER;
 use crate::output::{
-    Done, Failure, hold_folder, note, prepare_folder, print, print_json, progress, roughly, terminal, write_around,
-    write_file,
+    Done, Failure, note, print, print_json, progress, roughly, take_folder, terminal, write_around, write_file,
 };
 use crate::pages;
 use crate::quic::StackName;
@@ -89,10 +88,8 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
         ));
     }
     if let Some(folder) = &folder {
-        prepare_folder(folder)?;
+        take_folder(folder)?;
     }
-    // Two at once would take away what the other has finished.
-    let _held = folder.as_deref().filter(|_| args.is_real()).map(hold_folder).transpose()?;
     pages::prepare(&args.page)?;
     figure_is_there(args, &benchmark)?;
     if let Some(file) = &args.delays {

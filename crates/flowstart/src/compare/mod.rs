@@ -13,8 +13,8 @@ use crate::args::{CompareArgs, RacePathArgs};
 use crate::captures::capture;
 use crate::interrupt;
 use crate::output::{
-    Done, Failure, ending, note, prepare_file, prepare_folder, print, print_json, progress, roughly, terminal,
-    write_around, write_file,
+    Done, Failure, ending, note, prepare_file, prepare_folder, print, print_json, progress, roughly, take_folder,
+    terminal, write_around, write_file,
 };
 use crate::pages;
 use crate::scenario::load_surroundings;
@@ -35,7 +35,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Done {
     warnings.iter().for_each(|warning| note(warning));
     let folder = folder(args);
     if let Some(folder) = &folder {
-        prepare_folder(folder)?;
+        take_folder(folder)?;
     }
     if let Some(folder) = &args.pcap {
         prepare_folder(folder)?;

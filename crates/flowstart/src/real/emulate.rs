@@ -14,7 +14,7 @@ use super::{become_able, fidelity_limit, judge, show};
 use crate::args::EmulateArgs;
 use crate::formats::formats;
 use crate::interrupt;
-use crate::output::{Done, Failure, note, prepare_folder, print, print_json};
+use crate::output::{Done, Failure, note, prepare_folder, print, print_json, take_folder};
 use crate::pages;
 use crate::scenario::load_surroundings;
 use crate::session::command_line;
@@ -42,7 +42,10 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Done {
         return self_test(args.json);
     }
     pages::may_be_chosen(&pages_of::TITLES, &args.page)?;
-    for folder in args.out.iter().chain(&args.pcap) {
+    if let Some(folder) = &args.out {
+        take_folder(folder)?;
+    }
+    if let Some(folder) = &args.pcap {
         prepare_folder(folder)?;
     }
     pages::prepare(&args.page)?;
