@@ -50,6 +50,14 @@ impl PairDetector {
         }
     }
 
+    /// Connection 0 has nothing to send, as the application has not written it yet. Whoever holds
+    /// the connections says so whenever it finds that.
+    pub fn on_exhausted(&mut self, now: Time) {
+        if let Self::Trains(detector) = self {
+            detector.on_exhausted(now);
+        }
+    }
+
     /// A packet of a connection was delivered.
     pub fn on_acked(&mut self, connection: usize, acked: &Acked) {
         match self {

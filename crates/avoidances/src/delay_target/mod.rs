@@ -53,7 +53,7 @@ mod trial;
 mod watch;
 
 use flowstart_control::smallest::Smallest;
-use flowstart_control::{Ack, CongestionAvoidance, IsolationAware, NewMss, Signal, Window};
+use flowstart_control::{Ack, CongestionAvoidance, IsolationAware, NewMss, Repair, Signal, Window};
 use flowstart_units::{Rate, Span, Time};
 
 use crate::AvoidanceConstants as _;
@@ -111,6 +111,12 @@ pub struct DelayTarget {
     /// A round ends when a packet sent after this many were delivered is acknowledged.
     round_end: u64,
     delivered_in_all: u64,
+    /// When it began, and packets delivered since then; the rate of that in the round before.
+    round_began: Time,
+    arrived: u32,
+    counted: Rate,
+    /// Losses are being repaired.
+    repairs: bool,
     delivered: u64,
     congested: u64,
     /// What was delivered when the path was full for the last time.
@@ -182,6 +188,10 @@ impl DelayTarget {
             delivered_before: Rate::ZERO,
             round_end: 0,
             delivered_in_all: 0,
+            round_began: Time::ZERO,
+            arrived: 0,
+            counted: Rate::ZERO,
+            repairs: false,
             delivered: 0,
             congested: 0,
             known: Rate::ZERO,
@@ -285,7 +295,9 @@ impl DelayTarget {
         }
         if loss > self.config.loss_threshold {
             self.quiet = 0;
-            return rate.min(delivery).max(least);
+            // In a round with losses an ACK may say little of what has arrived, and the next one
+            // all the more.
+            return rate.min(delivery.max(self.counted)).max(least);
         }
         let aim = if core::mem::take(&mut self.drain) { 0.0 } else { target };
         let expected = (queueing + foreseen).max(0.0);
@@ -305,7 +317,9 @@ impl DelayTarget {
         // round trip is shorter than the target a full path has no long queue for several of them.
         let hidden = self.full && self.base().as_secs_f64() < target;
         let base = if queueing > target / 2.0 || hidden { delivery } else { rate };
-        let next = base.mul_f64((1.0 + change).max(0.0)).min(delivery.mul_f64(self.config.ceiling)).max(least);
+        // What is sent again although it had arrived is not delivered.
+        let known = if self.repairs && is_quiet { delivery.max(rate) } else { delivery };
+        let next = base.mul_f64((1.0 + change).max(0.0)).min(known.mul_f64(self.config.ceiling)).max(least);
         if next <= least && queueing > self.config.target.as_secs_f64() {
             self.smallest.reset(self.rtt);
             self.calm.reset(self.rtt);
@@ -353,6 +367,8 @@ impl DelayTarget {
     }
 
     fn on_round(&mut self, now: Time) {
+        let lasted = now.since(core::mem::replace(&mut self.round_began, now));
+        self.counted = self.path.rate_of(core::mem::take(&mut self.arrived), lasted.max(Span::from_nanos(1)));
         let range = self.round_most.checked_sub(self.round_least).unwrap_or(Span::ZERO);
         self.longest = self.round_most.checked_sub(self.base()).unwrap_or(Span::ZERO).as_secs_f64();
         let least = core::mem::replace(&mut self.round_least, Span::MAX);
@@ -440,6 +456,7 @@ impl CongestionAvoidance for DelayTarget {
             self.take_sample(ack.now, rtt);
         }
         self.delivered_in_all = ack.delivered;
+        self.arrived = self.arrived.saturating_add(ack.acked);
         self.delivered = self.delivered.saturating_add(u64::from(ack.acked.saturating_sub(ack.marked)));
         self.congested = self.congested.saturating_add(u64::from(ack.lost)).saturating_add(u64::from(ack.marked));
         if let Some(sample) = ack.rate
@@ -449,6 +466,7 @@ impl CongestionAvoidance for DelayTarget {
             // Of a flow that did not use its rate nothing can be learnt.
             if sample.app_limited {
                 (self.delivered, self.congested) = (0, 0);
+                (self.arrived, self.round_began) = (0, ack.now);
                 self.foreseen.skip();
                 if self.brake == Brake::Used {
                     self.brake = Brake::Ready;
@@ -461,7 +479,8 @@ impl CongestionAvoidance for DelayTarget {
         }
     }
 
-    fn grow(&mut self, _ack: &Ack, acked: u32, window: &mut Window) {
+    fn grow(&mut self, ack: &Ack, acked: u32, window: &mut Window) {
+        self.repairs = ack.repair != Repair::Nothing;
         if acked > 0
             && let Some(rate) = self.rate
         {

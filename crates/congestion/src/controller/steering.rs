@@ -66,7 +66,12 @@ impl<'a> Steering<'a> {
             let twice = self.controller.last.delivered.saturating_mul(2);
             let started = u64::from(self.controller.initial_window).saturating_add(twice);
             let started = u32::try_from(started).unwrap_or(u32::MAX);
-            let cwnd = if decision.isolation == Isolation::Isolated { cwnd } else { cwnd.min(started) };
+            let cwnd = match decision.isolation {
+                Isolation::Isolated => cwnd,
+                Isolation::Shared => cwnd.min(started),
+                // Slow start would have begun with that.
+                Isolation::Unknown => cwnd.min(started).max(self.controller.initial_window),
+            };
             let exit = Exit { reason: ExitReason::Isolation, cwnd, ssthresh, rate: Some(rate) };
             self.controller.hand_over(now, exit);
             if decision.isolation == Isolation::Unknown {

@@ -28,6 +28,10 @@ pub(super) struct Context {
     pub(super) sides: [Side; 2],
     /// When the first packet could leave.
     pub(super) began: Option<Time>,
+    /// A packet of connection 0 is due, and the application has not written it.
+    pub(super) exhausted: bool,
+    /// It was waited for for too long.
+    pub(super) starved: bool,
     /// Time the bottleneck takes for a packet.
     pub(super) service: Option<Span>,
     /// ... at least, as is known of it from elsewhere; zero if nothing is.
@@ -75,6 +79,8 @@ impl Context {
             random: Random::new(seed),
             sides: [Side::new(config), Side::new(config)],
             began: None,
+            exhausted: false,
+            starved: false,
             service: None,
             known: Span::ZERO,
             calm: Calm::default(),
@@ -258,6 +264,20 @@ impl Context {
         let smallest = self.smallest();
         let trips = if smallest == Span::MAX { Span::ZERO } else { smallest.mul_f64(self.config.give_up_rtts) };
         self.began.map(|began| began + self.config.give_up.max(trips))
+    }
+
+    /// An ACK of a first train came. Some of that may wait for the application yet: then what
+    /// arrived was as far apart as it was written.
+    pub(super) fn note_rest(&mut self) {
+        self.starved |= self.exhausted && self.sides[0].sent < u64::from(self.config.train);
+    }
+
+    /// A packet of connection 0 leaves now: notes if the application was waited for.
+    pub(super) fn note_wait(&mut self, now: Time) {
+        let exhausted = core::mem::take(&mut self.exhausted);
+        let Some((planned, _)) = self.sides[0].plan.front() else { return };
+        let most = self.smallest().mul_f64(self.config.starved_rtts).max(self.config.starved);
+        self.starved |= exhausted && now.since(*planned) > most;
     }
 
     /// True if the rate to go on with is known. In a queue of one's own that is a share if others

@@ -77,6 +77,7 @@ impl First {
         let (now, number) = (acked.now, acked.number);
         self.losses = context.sides[0].has_losses();
         let of_train = self.arrivals.add(now, number);
+        context.note_rest();
         if of_train && self.arrivals.count() == 1 {
             // If no other arrives a packet after this time tells so.
             let after = round_trip(acked).mul_f64(context.config.follow_rtts);

@@ -120,7 +120,7 @@ impl Trains {
         // A timer of the first connection may ask too late.
         let asks = connection == 0 || self.context.sides[0].is_waiting();
         match self.context.deadline() {
-            Some(deadline) if now >= deadline => {
+            Some(deadline) if now >= deadline || self.context.starved => {
                 self.conclude(now, Isolation::Unknown);
                 Departure::Hold
             }
@@ -136,6 +136,9 @@ impl Trains {
     }
 
     pub(super) fn on_sent(&mut self, connection: usize, sent: &Sent) {
+        if connection == 0 && !sent.retransmission && self.answered().is_none() {
+            self.context.note_wait(sent.now);
+        }
         let sides = &mut self.context.sides;
         match &mut self.stage {
             TrainStage::Answered(Answered { watch: Some(watch), .. }) => return watch.on_sent(connection, sent),
@@ -147,6 +150,12 @@ impl Trains {
         if let Some(side) = sides.get_mut(connection) {
             side.leave(sent, neighbour);
         }
+    }
+
+    /// Connection 0 has nothing to send, as the application has not written it yet.
+    pub(super) fn on_exhausted(&mut self, now: Time) {
+        let context = &mut self.context;
+        context.exhausted |= !context.config.starved.is_zero() && context.sides[0].is_due(now);
     }
 
     pub(super) fn on_acked(&mut self, connection: usize, acked: &Acked) {

@@ -324,6 +324,50 @@ fn while_an_ack_is_missing_a_timer_may_send_and_the_other_connection_asks_in_tim
     assert_eq!(detector.decision().map(|decision| decision.isolation), Some(Isolation::Unknown));
 }
 
+/// Seen with 1448 B every 8 ms on an idle path of 7 ms: what was written waited for 0.75 s.
+#[test]
+fn an_application_that_writes_too_little_for_a_train_is_let_go_of() {
+    let known = |starved| TrainProbeConfig { starved, ..TrainProbeConfig::default() };
+    let usual = TrainProbeConfig::default();
+    // Of the first train three of eight packets have left when its first ACK comes.
+    let first = |config: &TrainProbeConfig| {
+        let mut detector = Trains::new(config, PACKET, 1);
+        for number in 0..3 {
+            detector.departure(0, at(4000 * number));
+            detector.on_sent(0, &sent(at(4000 * number), number));
+            detector.on_exhausted(at(4000 * number));
+        }
+        detector.on_acked(0, &acked(at(11_000), 0, 11));
+        detector.departure(0, at(11_000));
+        detector.decision().map(|decision| (decision.isolation, decision.now))
+    };
+    assert_eq!(first(&usual), Some((Isolation::Unknown, at(11_000))));
+    assert_eq!(first(&known(Span::ZERO)), None);
+    // All of it left, and one packet of what follows that late: at 11 ms the next are planned.
+    let hosts_late = |late: u64, config: &TrainProbeConfig, asked: bool| {
+        let mut detector = Trains::new(config, PACKET, 1);
+        for number in 0..8 {
+            detector.departure(0, at(0));
+            detector.on_sent(0, &sent(at(0), number));
+        }
+        (0..8).for_each(|number| detector.on_acked(0, &acked(at(11_000 + 1000 * number), number, 11 + number)));
+        let Departure::At(planned) = detector.departure(0, at(18_000)) else { panic!("something is planned") };
+        // Before it is due nothing is missing.
+        detector.on_exhausted(if asked { planned } else { planned - Span::from_nanos(1) });
+        let sent_at = planned + Span::from_micros(late);
+        detector.on_sent(0, &sent(sent_at, 8));
+        detector.departure(0, sent_at);
+        detector.decision().map(|decision| decision.isolation)
+    };
+    let later = |late, config: &TrainProbeConfig| hosts_late(late, config, true);
+    assert_eq!([9_900, 10_100].map(|late| later(late, &usual)), [None, Some(Isolation::Unknown)]);
+    assert_eq!(hosts_late(50_000, &usual, false), None);
+    assert_eq!(hosts_late(900_000, &known(Span::ZERO), true), None);
+    // Half of a round trip, if that is more.
+    let short = known(Span::from_millis(1));
+    assert_eq!([5_400, 5_600].map(|late| later(late, &short)), [None, Some(Isolation::Unknown)]);
+}
+
 #[test]
 fn over_two_ways_the_answer_is_unknown_although_lone_packets_do_not_wait() {
     let config = TrainProbeConfig::default();

@@ -116,6 +116,13 @@ impl Sending {
             lane.left[turn] = piece;
             wrote |= Self::flush(lane, connection);
         }
+        if !over
+            && number == 0
+            && lane.ready(sent) == 0
+            && let Some(detector) = &mut self.detector
+        {
+            detector.on_exhausted(now);
+        }
         let lane_over = over || (looking && !self.detector.as_ref().is_some_and(PairDetector::watches));
         if lane_over && !lane.closed && lane.left.iter().all(Vec::is_empty) {
             lane.closed = true;

@@ -312,6 +312,9 @@ impl<O: Observer> Simulation<O> {
                 pair.detector.on_sent(connection, &sent);
             }
         }
+        if pair.detecting && connection == 0 && pair.striping.is_exhausted() && tcp.sender.stats().unsent == 0 {
+            pair.detector.on_exhausted(now);
+        }
         self.observer.sender(now, flow.id, &tcp.sender);
         if let Some(exit) = tcp.sender.controller().start_exit() {
             let entry = self.ledger.entry(flow.id);

@@ -86,6 +86,12 @@ pub struct TrainProbeConfig {
     /// ... or after this time, whichever is later; default 1 s. Without any round trip it is the
     /// latter.
     pub give_up: Span,
+    /// A packet that leaves later than planned by more than so many of the smallest RTTs, ...
+    pub starved_rtts: f64,
+    /// ... and by more than this time, was waited for: the application writes too little for
+    /// trains, and what it writes would wait for them; the answer is unknown. The default is 0.5
+    /// and 10 ms (own choice: hosts that are busy are late by less), zero of this for never.
+    pub starved: Span,
     /// A train was slowed down if it takes so many times as long to arrive as it took to leave,
     /// between 1 and 1000; default 1.25 (own choice: with 1.1 and 1.5 as much is carried, within
     /// 0.003).
@@ -314,6 +320,8 @@ impl Default for TrainProbeConfig {
             most_batches: 10,
             give_up_rtts: 10.0,
             give_up: Span::from_secs(1),
+            starved_rtts: 0.5,
+            starved: Span::from_millis(10),
             slowed: 1.25,
             together_apart: 0.75,
             released_rtts: 2.0,
@@ -442,6 +450,7 @@ impl TrainProbeConfig {
         check(least(self.alone_gaps, 1.0), "alone_gaps", "between 1 and 1000")?;
         check(least(self.give_up_rtts, 1.0), "give_up_rtts", "between 1 and 1000")?;
         check(!self.give_up.is_zero(), "give_up", "above 0")?;
+        check(least(self.starved_rtts, 0.0), "starved_rtts", "between 0 and 1000")?;
         check(least(self.slowed, 1.0), "slowed", "between 1 and 1000")?;
         check(self.together_apart > 0.0 && self.together_apart <= 10.0, "together_apart", "above 0 and at most 10")?;
         check((0.0..=100.0).contains(&self.released_rtts), "released_rtts", "between 0 and 100")?;

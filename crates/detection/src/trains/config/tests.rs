@@ -62,6 +62,7 @@ fn the_bounds_of_shares_and_factors_are_as_documented() {
     bounds!(at_once, [0.0, 1.0], [-0.1, 1.1, nan]);
     bounds!(policed, [0.0, 1.0], [-0.1, 1.1, nan]);
     bounds!(full_loss, [0.0, 1.0], [-0.1, 1.1, nan]);
+    bounds!(starved_rtts, [0.0, 1000.0], [-0.1, 1000.1, nan]);
     bounds!(slowed, [1.0, 1000.0], [0.9, 1000.1, nan]);
     bounds!(together_apart, [0.01, 10.0], [0.0, 10.1, nan]);
     bounds!(released_rtts, [0.0, 100.0], [-0.1, 100.1, nan]);
