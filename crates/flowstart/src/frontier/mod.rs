@@ -10,7 +10,7 @@ use flowstart_parallel::Cancel;
 use flowstart_report::Table;
 
 use crate::interrupt;
-use crate::output::{Done, Failure, note, print, print_json, progress, take_folder, write_around, write_file};
+use crate::output::{Done, Failure, note, prepare_folder, print, print_json, progress, write_around, write_file};
 use crate::pages;
 use crate::session::command_line;
 
@@ -51,7 +51,7 @@ pub(crate) fn frontier(args: &FrontierArgs) -> Done {
         return plan(&Plan::new(&frontier, &frontier.works()), args);
     }
     if let Some(folder) = &args.out {
-        take_folder(folder)?;
+        prepare_folder(folder)?;
     }
     pages::prepare(&args.page)?;
     figure_is_there(&frontier, subject, args)?;
