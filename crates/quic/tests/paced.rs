@@ -213,6 +213,17 @@ fn ways(world: &mut World) -> Vec<Way> {
     ways
 }
 
+/// A train that the application cannot fill would hold back what it writes.
+#[test]
+fn what_an_application_writes_does_not_wait_for_trains() {
+    let gap = Span::from_millis(8);
+    let asked = told(1448, gap, 3, ("fair_queuing_probe", "delay_or_cubic"));
+    let (delays, _) = delays(&mut world(&Link::default(), asked, None, Service::default()), gap);
+    // 10.6 ms each, but the first ones, which wait for a round trip at most.
+    let longest = delays.iter().max().unwrap().as_millis_f64();
+    assert!(longest < 35.0, "{longest} ms");
+}
+
 /// The datagram that a message ends in is found by what the sender says of it, whether messages
 /// have datagrams of their own or share them, over one connection or two.
 #[test]

@@ -195,7 +195,7 @@ impl FlowStart for Directed {
 
     fn on_sent(&mut self, sent: &Sent) {
         if !self.is_released() {
-            self.left = self.left.max(sent.seq + u64::from(sent.bytes));
+            self.left = self.left.max(sent.seq.saturating_add(sent.bytes.into()));
         }
         if self.departure.is_some() {
             self.sent = Some(*sent);

@@ -116,9 +116,11 @@ impl Sending {
             lane.left[turn] = piece;
             wrote |= Self::flush(lane, connection);
         }
+        let unsent = lane.ready(sent) > 0 || lane.left.iter().any(|left| !left.is_empty());
         if !over
             && number == 0
-            && lane.ready(sent) == 0
+            && !unsent
+            && self.next >= written
             && let Some(detector) = &mut self.detector
         {
             detector.on_exhausted(now);
