@@ -360,7 +360,7 @@ fn an_application_that_writes_too_little_for_a_train_is_let_go_of() {
         detector.decision().map(|decision| decision.isolation)
     };
     let later = |late, config: &TrainProbeConfig| hosts_late(late, config, true);
-    assert_eq!([9_900, 10_100].map(|late| later(late, &usual)), [None, Some(Isolation::Unknown)]);
+    assert_eq!([10_000, 10_001].map(|late| later(late, &usual)), [None, Some(Isolation::Unknown)]);
     assert_eq!(hosts_late(50_000, &usual, false), None);
     assert_eq!(hosts_late(900_000, &known(Span::ZERO), true), None);
     // Half of a round trip, if that is more.
