@@ -73,10 +73,11 @@ pub struct Directed {
     sent: Option<Sent>,
     acked: Vec<Acked>,
     hystart: Hystart,
-    /// The byte behind those that have left while somebody directed.
-    left: u64,
-    /// A loss was not answered, as it was of those.
-    pardoned: bool,
+    /// The byte behind those that have left.
+    end: u64,
+    /// A loss was not answered, as it was of packets that somebody directed. Until this byte is
+    /// acknowledged the sender repairs it, and tells of no other.
+    pardoned: Option<u64>,
     /// What left before nobody directed any more is acknowledged within so many round trips.
     released_rtts: f64,
     phase: Phase,
@@ -87,9 +88,10 @@ pub struct Directed {
 enum Phase {
     /// Somebody directs, or may yet.
     Directed,
-    /// Nobody does any more. Until a byte beyond those that had left is acknowledged, or until
-    /// then, RTTs and losses are those of packets that somebody sent: they were to queue.
-    Released(Time),
+    /// Nobody does any more. Until a byte beyond this one, behind those that had left, is
+    /// acknowledged, or until then, RTTs and losses are those of packets that somebody sent: they
+    /// were to queue.
+    Released(u64, Time),
     /// HyStart looks.
     Usual,
 }
@@ -105,8 +107,8 @@ impl Directed {
             sent: None,
             acked: Vec::new(),
             hystart,
-            left: 0,
-            pardoned: false,
+            end: 0,
+            pardoned: None,
             released_rtts,
             phase: Phase::Directed,
         }
@@ -121,7 +123,7 @@ impl Directed {
     /// so far were these.
     pub fn release(&mut self, now: Time, last: LastRtt) {
         self.look_again(last);
-        self.phase = Phase::Released(now + last.srtt.mul_f64(self.released_rtts));
+        self.phase = Phase::Released(self.end, now + last.srtt.mul_f64(self.released_rtts));
     }
 
     /// An avoidance that was told of an answer cannot use it: it goes on with HyStart at once.
@@ -166,15 +168,16 @@ impl FlowStart for Directed {
     }
 
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> AfterAck {
-        if let Phase::Released(until) = self.phase {
-            if ack.una <= self.left && ack.now < until {
+        self.pardoned = self.pardoned.filter(|end| ack.una < *end);
+        if let Phase::Released(beyond, until) = self.phase {
+            if ack.una <= beyond && ack.now < until {
                 return AfterAck::Continue;
             }
             self.phase = Phase::Usual;
         }
-        if self.pardoned && ack.lost > 0 {
-            // Of packets that left since then; the sender tells of one loss per window.
-            self.pardoned = false;
+        if self.pardoned.is_some() && ack.lost > 0 {
+            // Of packets that left since then.
+            self.pardoned = None;
             let cwnd = (window.cwnd / 2).max(2);
             return AfterAck::Done(Exit { reason: ExitReason::Loss, cwnd, ssthresh: cwnd, rate: None });
         }
@@ -189,14 +192,14 @@ impl FlowStart for Directed {
 
     fn on_signal(&mut self, _now: Time, signal: Signal, _window: &mut Window) -> Response {
         let earlier = matches!(self.phase, Phase::Released(..)) && signal == Signal::Loss;
-        self.pardoned |= earlier;
+        if earlier {
+            self.pardoned = Some(self.end);
+        }
         if earlier || self.is_directed() { Response::Ignore } else { Response::Leave }
     }
 
     fn on_sent(&mut self, sent: &Sent) {
-        if !self.is_released() {
-            self.left = self.left.max(sent.seq.saturating_add(sent.bytes.into()));
-        }
+        self.end = self.end.max(sent.seq.saturating_add(sent.bytes.into()));
         if self.departure.is_some() {
             self.sent = Some(*sent);
         }
@@ -324,6 +327,7 @@ mod tests {
         start.direct(Departure::Hold);
         start.on_sent(&Sent { seq: 40, bytes: 10, ..sent(ms(90), 0) });
         start.release(ms(100), LastRtt { srtt: Span::from_millis(20), min_rtt: Span::from_millis(20) });
+        start.on_sent(&Sent { seq: 50, bytes: 100, ..sent(ms(100), 1) });
         let at = |now, una, lost| Ack { now: ms(now), una, next: 200, lost, ..ack(1) };
         // Without an earlier loss the sender tells of it.
         assert_eq!(start.clone().on_ack(&at(110, 51, 1), &mut window), AfterAck::Continue);
@@ -332,8 +336,13 @@ mod tests {
         }
         assert_eq!(start.on_ack(&at(110, 50, 3), &mut window), AfterAck::Continue);
         assert_eq!(start.on_ack(&at(111, 51, 0), &mut window), AfterAck::Continue);
+        // Once that is repaired the sender tells of the next one.
+        let mut repaired = start.clone();
+        assert_eq!(repaired.on_ack(&at(112, 150, 0), &mut window), AfterAck::Continue);
+        assert_eq!(repaired.on_ack(&at(113, 151, 1), &mut window), AfterAck::Continue);
+        assert_eq!(repaired.on_signal(ms(113), Signal::Loss, &mut window), Response::Leave);
         let exit = Exit { reason: ExitReason::Loss, cwnd: 25, ssthresh: 25, rate: None };
-        assert_eq!(start.on_ack(&at(112, 51, 1), &mut window), AfterAck::Done(exit));
+        assert_eq!(start.on_ack(&at(112, 149, 1), &mut window), AfterAck::Done(exit));
     }
 
     #[test]
