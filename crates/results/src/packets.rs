@@ -29,7 +29,7 @@ struct OfRun {
 }
 
 /// Some of them, and their text once it was asked for.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Portion {
     rows: Vec<PacketRecord>,
     csv: OnceLock<Arc<CsvPortion>>,
@@ -82,20 +82,20 @@ pub(crate) struct Early<'a> {
 }
 
 impl<'a> Early<'a> {
-    /// Starts it; with `pack` it compresses the text, too. Where rows have to be sent, of which
-    /// nothing changes any more. `None` if no thread can be started.
-    pub(crate) fn start<'s>(
-        scope: &'s Scope<'s, '_>,
+    /// Starts it, and says where rows have to be sent, of which nothing changes any more. With
+    /// `pack` it compresses the text, too. `None` if no thread can be started.
+    pub(crate) fn start(
+        scope: &'a Scope<'a, '_>,
         run: u64,
         links: &[String],
         pack: bool,
-    ) -> Option<(Early<'s>, Sender<Vec<PacketRecord>>)> {
+    ) -> Option<(Self, Sender<Vec<PacketRecord>>)> {
         let (to, from) = channel();
         let over = Arc::new(AtomicBool::new(false));
         let (links, until) = (links.to_vec(), Arc::clone(&over));
         let work = move || make_ready(from, run, &links, pack, &until);
         let thread = std::thread::Builder::new().spawn_scoped(scope, work).ok()?;
-        Some((Early { thread, over }, to))
+        Some((Self { thread, over }, to))
     }
 
     /// The run is over: what is not begun is left to all cores.

@@ -70,7 +70,11 @@ fn ack(now: Time, rtt: Span, una: u64, delivered: u64) -> Ack {
 }
 
 fn answer(controller: &mut Controller, now: Time, isolation: Isolation) {
-    let (rate, smallest) = (Rate::from_mbps(12), Span::from_millis(100));
+    answer_with(controller, now, isolation, Rate::from_mbps(12));
+}
+
+fn answer_with(controller: &mut Controller, now: Time, isolation: Isolation, rate: Rate) {
+    let smallest = Span::from_millis(100);
     let decision = Decision { now, isolation, ratio: 1.1, rate, confidence: Some(0.99), smallest };
     controller.steering().on_decision(&decision, 1448, 1500);
 }
@@ -94,6 +98,23 @@ fn without_an_answer_the_rate_is_a_beginning_and_slow_start_goes_on_from_it() {
     assert_eq!(after(Isolation::Isolated), (100, 100));
     assert_eq!(after(Isolation::Shared), (50, 100));
     assert_eq!(after(Isolation::Unknown), (50, INFINITE_SSTHRESH));
+}
+
+/// Of an application that writes little trains tell how fast it writes.
+#[test]
+fn without_an_answer_the_window_is_no_less_than_the_initial_one() {
+    let window = |isolation| {
+        let start = StartConfig::FairQueuingProbe(TrainProbeConfig::default());
+        let mut controller =
+            Controller::new(&ControllerConfig::new(start, AvoidanceConfig::from_name("cubic").unwrap()));
+        let now = Time::ZERO + Span::from_secs(1);
+        controller.steering().direct(Departure::Hold);
+        controller.on_ack(&ack(now, Span::from_millis(100), 1448, 20));
+        // Three packets in 100 ms.
+        answer_with(&mut controller, now, isolation, Rate::from_bps(360_000));
+        controller.cwnd()
+    };
+    assert_eq!([Isolation::Isolated, Isolation::Shared, Isolation::Unknown].map(window), [3, 3, 10]);
 }
 
 /// Slow start alone filled a queue of 1000 packets at 6 Mbit/s, 2 s, and lost as many.

@@ -86,11 +86,12 @@ pub struct TrainProbeConfig {
     /// ... or after this time, whichever is later; default 1 s. Without any round trip it is the
     /// latter.
     pub give_up: Span,
-    /// A packet that leaves later than planned by more than so many of the smallest RTTs, ...
+    /// A packet that was due before it was written, and leaves later than planned by more than so
+    /// many of the smallest RTTs, 0 to 1000, default 0.5, ...
     pub starved_rtts: f64,
-    /// ... and by more than this time, was waited for: the application writes too little for
-    /// trains, and what it writes would wait for them; the answer is unknown. The default is 0.5
-    /// and 10 ms (own choice: hosts that are busy are late by less), zero of this for never.
+    /// ... and by more than this time, default 10 ms (own choices): the application writes too
+    /// little for trains, and what it writes would wait for them; the answer is unknown. Zero for
+    /// never.
     pub starved: Span,
     /// A train was slowed down if it takes so many times as long to arrive as it took to leave,
     /// between 1 and 1000; default 1.25 (own choice: with 1.1 and 1.5 as much is carried, within
