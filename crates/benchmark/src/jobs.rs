@@ -110,13 +110,15 @@ impl Benchmark {
                 _ => {}
             }
         }
-        for (contestant, result) in self.beyond(&probes, options, cancel)? {
-            let JobResult::Probe(probe, train, seconds) = result else { continue };
-            simulated_seconds += seconds;
-            // Only for what it was served: the curve is one of the rates that were asked for.
-            if probe.verdict == ProbeVerdict::NonStationary {
-                messages[contestant].extend(train);
-                probes[contestant].push(*probe);
+        for rate in self.rates_beyond() {
+            for (contestant, result) in self.beyond(rate, &probes, options, cancel)? {
+                let JobResult::Probe(probe, train, seconds) = result else { continue };
+                simulated_seconds += seconds;
+                // Only for what it was served: the curve is one of the rates that were asked for.
+                if probe.verdict == ProbeVerdict::NonStationary {
+                    messages[contestant].extend(train);
+                    probes[contestant].push(*probe);
+                }
             }
         }
         let mut attained: Vec<Attained> = self
@@ -221,10 +223,11 @@ impl Benchmark {
         })
     }
 
-    /// Probes contestants of whom no rate was too high, and who are not known to sustain all, at
-    /// [`Self::rate_beyond`]: what they are served there says what they attain in the long run.
+    /// Probes contestants of whom no rate was too high at this one: if it is, what they are served
+    /// there says what they attain in the long run.
     fn beyond(
         &self,
+        rate: Rate,
         probes: &[Vec<RateProbe>],
         options: &RunOptions<'_>,
         cancel: &Cancel,
@@ -232,7 +235,7 @@ impl Benchmark {
         let too_high = |probe: &RateProbe| probe.verdict == ProbeVerdict::NonStationary;
         let of = |contestant: &usize| !self.probe.first_ends && !probes[*contestant].iter().any(too_high);
         let jobs: Vec<usize> = (0..probes.len()).filter(of).collect();
-        let probe = |number: usize| self.probe(jobs[number], self.rate_beyond(), &Known::default(), (&|_| (), cancel));
+        let probe = |number: usize| self.probe(jobs[number], rate, &Known::default(), (&|_| (), cancel));
         let results = in_parallel(jobs.len(), options.threads, cancel, |_| (), probe).map_err(RaceError::new)?;
         let done = jobs.iter().zip(results).filter_map(|(contestant, result)| Some((*contestant, result?)));
         done.map(|(contestant, result)| result.map(|result| (contestant, result))).collect()
@@ -280,7 +283,17 @@ impl Benchmark {
     /// The estimate of these probes; what is missing was interrupted, and is undecided.
     #[must_use]
     pub fn estimate(&self, probes: Vec<RateProbe>) -> Estimate {
-        Estimate::new(self.wanted(probes), &self.probe).unfinished(&self.rates())
+        self.made_of(self.wanted(probes))
+    }
+
+    /// The estimate of these probes, all of which count.
+    pub(super) fn made_of(&self, probes: Vec<RateProbe>) -> Estimate {
+        let rates = self.rates();
+        let estimate = Estimate::new(probes, &self.probe).unfinished(&rates);
+        match rates.last() {
+            Some(last) => estimate.asked_up_to(*last),
+            None => estimate,
+        }
     }
 
     /// Probes up to the last that is wanted, from the lowest rate on. Whether those above it were

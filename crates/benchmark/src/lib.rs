@@ -198,12 +198,13 @@ impl Benchmark {
         (1..=count).map(|n| Rate::from_bps(n * step)).collect()
     }
 
-    /// A rate that nobody is expected to sustain, at which those are probed of whom no probing rate
-    /// was too high: two fair shares, but not more than 1.2 times the capacity.
+    /// Rates at which those are probed of whom no lower one was too high: two fair shares, which
+    /// few sustain, and 1.2 times the capacity, which nobody does.
     #[must_use]
-    pub fn rate_beyond(&self) -> Rate {
+    pub fn rates_beyond(&self) -> Vec<Rate> {
         let most = self.capacity().mul_ratio(STEPS + STEPS_BEYOND, STEPS);
-        Rate::from_bps(self.fair_share().as_bps().saturating_mul(2)).min(most)
+        let twice = Rate::from_bps(self.fair_share().as_bps().saturating_mul(2));
+        if twice < most { vec![twice, most] } else { vec![most] }
     }
 
     /// Mean rate of the video or film.

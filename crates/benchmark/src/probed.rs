@@ -1,6 +1,6 @@
 //! Rates that were probed in real time, whatever carried them.
 
-use flowstart_service_curve::{Estimate, RateProbe, Record, estimate_records};
+use flowstart_service_curve::{RateProbe, Record, estimate_records};
 use flowstart_units::Rate;
 
 use super::{Attained, Benchmark, Parts};
@@ -73,7 +73,7 @@ impl Benchmark {
             parts.push(one.parts);
         }
         // All that was measured counts.
-        let estimate = Estimate::new(probes, &self.probe).unfinished(&self.rates());
+        let estimate = self.made_of(probes);
         let counts = |rate: Rate| estimate.probes.iter().any(|probe| probe.rate == rate);
         records.retain(|(rate, _)| counts(*rate));
         parts.retain(|parts| counts(parts.rate) && parts.count() > 0);

@@ -32,6 +32,9 @@ impl Table {
                     Cell::Text(text) => (text.clone(), String::new(), String::new()),
                     Cell::Number { value, .. } => (exact(*value), String::new(), String::new()),
                     Cell::Quantity { value, low, high, .. } => (exact(*value), exact(*low), exact(*high)),
+                    Cell::Between { low, high, .. } => {
+                        (String::new(), exact(*low), high.map_or_else(String::new, exact))
+                    }
                 };
                 fields.push(main);
                 if interval {

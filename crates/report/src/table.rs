@@ -140,6 +140,16 @@ pub enum Cell {
         /// Digits after the decimal point, for all three.
         digits: u8,
     },
+    /// Only that a number lies between these is known. It is no best one, and none that it may be
+    /// better than is. In CSV the number is empty, and its interval is there.
+    Between {
+        /// It is this at least, in the unit of the column.
+        low: f64,
+        /// It is this at most, if anything is known of that.
+        high: Option<f64>,
+        /// Digits after the decimal point, for both.
+        digits: u8,
+    },
 }
 
 impl Cell {
@@ -166,6 +176,12 @@ impl Cell {
     #[must_use]
     pub const fn quantity(value: f64, low: f64, high: f64, digits: u8) -> Self {
         Self::Quantity { value, low, high, digits }
+    }
+
+    /// A number of which only bounds are known.
+    #[must_use]
+    pub const fn between(low: f64, high: Option<f64>, digits: u8) -> Self {
+        Self::Between { low, high, digits }
     }
 
     /// A number, or missing.
@@ -247,10 +263,15 @@ impl Table {
             if cell.value().zip(best.value()).is_some_and(|(a, b)| better(a, b)) { cell } else { best }
         });
         if self.columns.get(column).is_some_and(|column| column.apart) {
-            let numbers = || cells.clone().filter(|cell| cell.value().is_some());
-            let known = numbers().all(|cell| matches!(cell, Cell::Quantity { .. }));
+            let numbers = || cells.clone().filter(|cell| cell.ends().is_some());
+            let known = numbers().all(|cell| matches!(cell, Cell::Quantity { .. } | Cell::Between { .. }));
             // The best one meets itself.
             let alone = best.filter(|best| known && numbers().filter(|cell| cell.meets(best)).count() == 1);
+            // What is only known to be beyond it is better.
+            let alone = alone.filter(|best| {
+                let outdoes = |[low, high]: [f64; 2], [from, to]: [f64; 2]| better(low, from) || better(high, to);
+                !numbers().any(|cell| cell.ends().zip(best.ends()).is_some_and(|(one, best)| outdoes(one, best)))
+            });
             let several = numbers().count() > 1;
             return cells.map(|cell| several && alone.is_some_and(|alone| std::ptr::eq(alone, cell))).collect();
         }
@@ -263,7 +284,7 @@ impl Table {
 
     /// Whether any cell of the column has an interval.
     pub(crate) fn has_intervals(&self, column: usize) -> bool {
-        (0..self.rows.len()).any(|row| matches!(self.cell(row, column), Cell::Quantity { .. }))
+        (0..self.rows.len()).any(|row| matches!(self.cell(row, column), Cell::Quantity { .. } | Cell::Between { .. }))
     }
 }
 
@@ -275,6 +296,10 @@ impl Cell {
             Self::Missing => None,
             Self::Text(text) => Some(text.clone()),
             Self::Number { value, digits } | Self::Quantity { value, digits, .. } => text::number(*value, *digits),
+            Self::Between { low, high: None, digits } => Some(format!("\u{2265} {}", text::number(*low, *digits)?)),
+            Self::Between { low, high: Some(high), digits } => {
+                Some(format!("{} to {}", text::number(*low, *digits)?, text::number(*high, *digits)?))
+            }
         }
     }
 
@@ -283,6 +308,7 @@ impl Cell {
         let (ends, digits) = match *self {
             Self::Number { value, digits } => ([value; 2], digits),
             Self::Quantity { low, high, digits, .. } => ([low, high], digits),
+            Self::Between { low, high, digits } => ([low, high.unwrap_or(f64::INFINITY)], digits),
             Self::Missing | Self::Text(_) => return None,
         };
         Some(ends.map(|end| text::number(end, digits).and_then(|text| text.parse().ok()).unwrap_or(end)))

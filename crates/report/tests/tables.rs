@@ -106,6 +106,22 @@ fn where_intervals_must_be_apart_the_best_is_set_off_only_if_its_own_is_clear_of
     assert_eq!(with(&[of(3.0, 5.0), Cell::number(1.0, 1)]), 0, "nor this one");
     assert_eq!(with(&[of(3.0, 5.0), Cell::Missing]), 0, "nothing to be better than");
     assert_eq!(with(&[of(3.02, 5.0), of(1.0, 2.98)]), 0, "both ends print as 3.0");
+    let best = [of(3.0, 5.0), of(1.0, 2.0)];
+    let beside = |other| with(&[best[0].clone(), best[1].clone(), other]);
+    assert_eq!(beside(Cell::between(0.0, Some(2.9), 1)), 1);
+    assert_eq!(beside(Cell::between(0.0, Some(3.0), 1)), 0, "it may be as good");
+    assert_eq!(beside(Cell::between(2.0, None, 1)), 0, "it may be better");
+    assert_eq!(beside(Cell::between(9.0, None, 1)), 0, "it is better");
+}
+
+#[test]
+fn of_what_only_bounds_are_known_there_is_no_number() {
+    let mut table = Table::new("", vec![Column::key("who"), Column::number("rate", "Mbit/s")]);
+    table.push(vec![Cell::text("a"), Cell::between(2.4, None, 2)]);
+    table.push(vec![Cell::text("b"), Cell::between(0.0, Some(2.4), 2)]);
+    assert_eq!(table.to_csv(), "who,rate_mbit_s,rate_mbit_s_low,rate_mbit_s_high\na,,2.4,\nb,,0,2.4\n");
+    let text = table.to_markdown();
+    assert!(text.contains("\u{2265} 2.40") && text.contains("0.00 to 2.40"), "{text}");
 }
 
 #[test]

@@ -44,6 +44,8 @@ pub struct Estimate {
     pub epsilon: Probability,
     /// The first that was not accepted ended it.
     first_ends: bool,
+    /// Rates above this one were not asked for.
+    asked: Option<Rate>,
 }
 
 /// So many rates that are too high end a search for the highest that is not.
@@ -97,7 +99,13 @@ impl Estimate {
             Some(probe) if probe.verdict == ProbeVerdict::NonStationary => End::NonStationary(probe.rate),
             Some(probe) => End::Undecided(probe.rate),
         };
-        Self { probes, curve, end, epsilon: config.epsilon, first_ends: config.first_ends }
+        Self { probes, curve, end, epsilon: config.epsilon, first_ends: config.first_ends, asked: None }
+    }
+
+    /// The same if rates above this one were not asked for, but probed for what they were served.
+    #[must_use]
+    pub fn asked_up_to(self, rate: Rate) -> Self {
+        Self { asked: Some(rate), ..self }
     }
 
     /// The same if these rates were to be probed and some were not, because somebody interrupted:
@@ -156,12 +164,21 @@ impl Estimate {
         LongRun { low, high, served: served.rate().map(whole), disagrees }
     }
 
-    /// True if it is known where the curve ends: the next rate is too high, or there is none, or
-    /// the [long run](Self::long_run) lies within one step of the probed rates, in an interval of
-    /// 95 %.
+    /// True if what comes after the highest accepted rate is too high, and is one of the rates that
+    /// were asked for.
+    #[must_use]
+    pub fn next_is_too_high(&self) -> bool {
+        matches!(self.end, End::NonStationary(rate) if self.asked.is_none_or(|last| rate <= last))
+    }
+
+    /// True if it is known where the curve ends: the next rate is too high, or the [long
+    /// run](Self::long_run) lies within one step of the probed rates, in an interval of 95 %. Where
+    /// all were accepted, more may be attained.
     #[must_use]
     pub fn is_decided(&self) -> bool {
-        let End::Undecided(_) = self.end else { return true };
+        if self.next_is_too_high() {
+            return true;
+        }
         let rates = || std::iter::once(Rate::ZERO).chain(self.probes.iter().map(|probe| probe.rate));
         let step = rates().zip(rates().skip(1)).map(|(below, above)| above.as_bps() - below.as_bps()).min();
         let LongRun { low, high, .. } = self.long_run(Probability::FIVE_PERCENT);

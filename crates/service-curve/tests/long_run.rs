@@ -99,7 +99,7 @@ fn accepted_rates_and_refused_ones_bound_the_long_run_whatever_was_served() {
     };
     let (three, four) = (at(3, 1), at(4, 1));
     let all = run(vec![three.clone(), four.clone()]);
-    assert_eq!(all, (LongRun { low: Rate::from_mbps(4), high: None, served: None, disagrees: false }, true));
+    assert_eq!(all, (LongRun { low: Rate::from_mbps(4), high: None, served: None, disagrees: false }, false));
     let undecided = RateProbe { verdict: ProbeVerdict::Undecided(Undecided::Dependent), ..four.clone() };
     let none_above = run(vec![three.clone(), undecided.clone()]);
     assert_eq!(none_above, (LongRun { low: Rate::from_mbps(3), high: None, served: None, disagrees: false }, false));

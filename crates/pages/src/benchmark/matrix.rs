@@ -5,7 +5,7 @@ use flowstart_race::{Contestant, QueueChoice};
 use flowstart_report::{Best, Cell, Column, Table};
 use flowstart_units::Span;
 
-use super::seeds::spread;
+use super::seeds::merged;
 use super::tables::{STARTUP_MS, kilobytes, long_run};
 
 /// Lengths of intervals that have a table of their own.
@@ -31,7 +31,7 @@ pub(super) fn matrices(results: &[BenchmarkResult]) -> Vec<Table> {
                 let place = row * queues.len() + column;
                 let cells: Option<Vec<Cell>> =
                     results.iter().map(|result| result.attained.get(place).map(cell)).collect();
-                cells.map_or(Cell::Missing, merged)
+                cells.map_or(Cell::Missing, |cells| merged(&cells))
             };
             table.push(std::iter::once(Cell::text(name)).chain((0..queues.len()).map(of)).collect());
         }
@@ -70,20 +70,6 @@ fn grid(contestants: &[Contestant]) -> Option<(Vec<String>, Vec<QueueChoice>)> {
     whole.then(|| (rows.map(|row| name(&row[0])).collect(), queues))
 }
 
-/// One cell of those of all seeds.
-fn merged(mut cells: Vec<Cell>) -> Cell {
-    if cells.len() == 1 {
-        return cells.remove(0);
-    }
-    let digits = cells.iter().find_map(|cell| match cell {
-        Cell::Number { digits, .. } | Cell::Quantity { digits, .. } => Some(*digits),
-        _ => None,
-    });
-    let values: Option<Vec<f64>> = cells.iter().map(Cell::value).collect();
-    let spread = values.and_then(spread).zip(digits);
-    spread.map_or(Cell::Missing, |([median, low, high], digits)| Cell::quantity(median, low, high, digits))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,13 +92,5 @@ mod tests {
         ] {
             assert_eq!(grid(&named(none)), None, "{none:?}");
         }
-    }
-
-    #[test]
-    fn a_seed_that_lacks_a_number_leaves_none() {
-        let number = |value| Cell::number(value, 1);
-        assert_eq!(merged(vec![number(3.0), number(1.0), number(9.0)]), Cell::quantity(3.0, 1.0, 9.0, 1));
-        assert_eq!(merged(vec![number(3.0), Cell::Missing]), Cell::Missing);
-        assert_eq!(merged(vec![Cell::Missing]), Cell::Missing);
     }
 }

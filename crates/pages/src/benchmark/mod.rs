@@ -8,7 +8,6 @@ mod tables;
 
 use flowstart_benchmark::{Benchmark, BenchmarkResult};
 use flowstart_report::{Color, Page, Palette, Table, Terminal};
-use flowstart_service_curve::End;
 
 use crate::compare::others;
 
@@ -156,7 +155,14 @@ impl<'a> Shown<'a> {
             benchmark.lasting,
             probe.overload_after
         ));
-        if self.result.attained.iter().any(|one| !matches!(one.estimate.end, End::NonStationary(_))) {
+        if benchmark.lasting < probe.overload_after {
+            remarks.push(format!(
+                "No rate is too high: {} of measurement are less than the {} for which delays must grow; a longer --lasting, or a shorter \
+                 --overload-after, would say so.",
+                benchmark.lasting, probe.overload_after
+            ));
+        }
+        if self.result.attained.iter().any(|one| !one.estimate.next_is_too_high()) {
             let text = "Where the next rate is undecided, or all were accepted, the long-term rate may be higher; a longer --lasting may tell.";
             remarks.push(text.to_owned());
         }

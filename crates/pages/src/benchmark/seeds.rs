@@ -2,7 +2,7 @@
 
 use flowstart_benchmark::{Attained, BenchmarkResult};
 use flowstart_report::{Axis, Cell, Color, Column, Figure, Series, Table};
-use flowstart_service_curve::{End, ProbeVerdict};
+use flowstart_service_curve::ProbeVerdict;
 use flowstart_units::{Rate, Span};
 
 use super::{figures, tables};
@@ -11,6 +11,30 @@ use super::{figures, tables};
 pub(super) fn spread(mut values: Vec<f64>) -> Option<[f64; 3]> {
     values.sort_by(f64::total_cmp);
     Some([*values.get(values.len().checked_sub(1)? / 2)?, *values.first()?, *values.last()?])
+}
+
+/// The numbers of several seeds as one: their median, from the lowest to the highest; missing if
+/// any seed lacks it. If of any only bounds are known, so it is of the median: it lies where any
+/// may.
+pub(super) fn merged(cells: &[Cell]) -> Cell {
+    if let [cell] = cells {
+        return cell.clone();
+    }
+    let bounds = |cell: &Cell| match *cell {
+        Cell::Number { value, digits } => Some((value, Some(value), digits, true)),
+        Cell::Quantity { value, digits, .. } => Some((value, Some(value), digits, true)),
+        Cell::Between { low, high, digits } => Some((low, high, digits, false)),
+        Cell::Missing | Cell::Text(_) => None,
+    };
+    let Some(all) = cells.iter().map(bounds).collect::<Option<Vec<_>>>() else { return Cell::Missing };
+    let Some(digits) = all.first().map(|one| one.2) else { return Cell::Missing };
+    let Some([median, lowest, _]) = spread(all.iter().map(|one| one.0).collect()) else { return Cell::Missing };
+    let highest: Option<Vec<f64>> = all.iter().map(|one| one.1).collect();
+    let highest = highest.map(|values| values.into_iter().fold(f64::NEG_INFINITY, f64::max));
+    match highest {
+        Some(highest) if all.iter().all(|one| one.3) => Cell::quantity(median, lowest, highest, digits),
+        highest => Cell::between(lowest, highest, digits),
+    }
 }
 
 /// The summary of every seed as one: a column's number is the median, its interval reaches from the
@@ -30,10 +54,8 @@ pub(super) fn summary(results: &[BenchmarkResult], colors: &[Color]) -> Table {
                 return row.cells[column].clone();
             }
             match row.cells.get(column) {
-                Some(Cell::Number { digits, .. } | Cell::Quantity { digits, .. }) => {
-                    let values: Option<Vec<f64>> = cells().map(Cell::value).collect();
-                    let spread = values.and_then(spread);
-                    spread.map_or(Cell::Missing, |[median, low, high]| Cell::quantity(median, low, high, *digits))
+                Some(Cell::Number { .. } | Cell::Quantity { .. } | Cell::Between { .. }) => {
+                    merged(&cells().cloned().collect::<Vec<_>>())
                 }
                 Some(Cell::Text(_)) => counted(cells()),
                 // Missing in the first seed; words may follow in others.
@@ -52,7 +74,7 @@ pub(super) fn summary(results: &[BenchmarkResult], colors: &[Color]) -> Table {
 fn with_decided(mut table: Table, results: &[BenchmarkResult]) -> Table {
     let Some(place) = table.columns.iter().position(|column| column.name == tables::NEXT) else { return table };
     table.columns[place] = Column::number("decided", "").help(
-        "Seeds with which it is known where the rates end: the next one is too high, or none is left, or the long run lies within one step.",
+        "Seeds with which it is known where the rates end: the next one is too high, or the long run lies within one step.",
     );
     for (number, row) in table.rows.iter_mut().enumerate() {
         let decided = results.iter().filter(|result| result.attained[number].estimate.is_decided()).count();
@@ -130,9 +152,9 @@ pub(super) fn decided(results: &[BenchmarkResult]) -> String {
     let all: Vec<_> = results.iter().flat_map(|result| &result.attained).map(|one| &one.estimate).collect();
     let percent = |count: usize| 100.0 * count as f64 / all.len().max(1) as f64;
     let decided = all.iter().filter(|estimate| estimate.is_decided()).count();
-    let next = all.iter().filter(|estimate| !matches!(estimate.end, End::Undecided(_))).count();
+    let next = all.iter().filter(|estimate| estimate.next_is_too_high()).count();
     format!(
-        "Of {} curves ({} seeds each) {decided} ({:.0} %) are decided: {next} end with a rate that is too high, or with all accepted, and of the others \
+        "Of {} curves ({} seeds each) {decided} ({:.0} %) are decided: {next} end with a rate that is too high, and of the others \
          the long run is known to within one step.",
         all.len(),
         results.len(),
@@ -213,6 +235,18 @@ mod tests {
         assert_eq!(spread(vec![4.0, 1.0, 9.0]), Some([4.0, 1.0, 9.0]));
         assert_eq!(spread(vec![4.0, 1.0, 9.0, 5.0]), Some([4.0, 1.0, 9.0]));
         assert_eq!(spread(vec![]), None);
+    }
+
+    #[test]
+    fn a_seed_that_lacks_a_number_leaves_none_and_one_that_knows_bounds_leaves_bounds() {
+        let number = |value| Cell::number(value, 1);
+        assert_eq!(merged(&[number(3.0), number(1.0), number(9.0)]), Cell::quantity(3.0, 1.0, 9.0, 1));
+        assert_eq!(merged(&[number(3.0), Cell::Missing]), Cell::Missing);
+        assert_eq!(merged(&[Cell::Missing]), Cell::Missing);
+        let (at_least, within) = (Cell::between(2.0, None, 1), Cell::between(0.0, Some(4.0), 1));
+        assert_eq!(merged(&[within.clone()]), within);
+        assert_eq!(merged(&[number(3.0), within.clone(), number(2.0)]), within);
+        assert_eq!(merged(&[number(3.0), within, at_least]), Cell::between(0.0, None, 1));
     }
 
     #[test]

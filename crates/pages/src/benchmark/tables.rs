@@ -30,7 +30,7 @@ pub(super) fn summary(result: &BenchmarkResult, colors: &[Color]) -> Table {
             .named("long_run")
             .help(
                 "What is attained in the long run: where rates are too high, what those probes were served, and between which rates it lies, 95 %; \
-                 otherwise the highest that is sustained. A dash: what they were served disagrees with the verdicts.",
+                 otherwise between the highest that is sustained and the lowest that is too high, if there is one. A dash: what they were served disagrees with the verdicts.",
             )
             .best(Best::Highest)
             .apart(),
@@ -168,13 +168,10 @@ fn row(one: &Attained, burst: bool, joint: bool, startup: bool, bursts: bool) ->
 pub(super) fn long_run(one: &Attained) -> Cell {
     let LongRun { low, high, served, disagrees } = one.estimate.long_run(Probability::FIVE_PERCENT);
     let mbps = |rate: Rate| rate.as_mbps_f64();
-    match high {
+    match (served, high) {
         _ if disagrees => Cell::Missing,
-        Some(high) => {
-            let point = served.unwrap_or(low).clamp(low, high);
-            Cell::quantity(mbps(point), mbps(low), mbps(high), 2)
-        }
-        None => Cell::number(mbps(low), 2),
+        (Some(served), Some(high)) => Cell::quantity(mbps(served.clamp(low, high)), mbps(low), mbps(high), 2),
+        _ => Cell::between(mbps(low), high.map(mbps), 2),
     }
 }
 
