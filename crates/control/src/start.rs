@@ -33,6 +33,8 @@ pub enum ExitReason {
     Limit,
     /// The detector of fair queuing gave its answer.
     Isolation,
+    /// It ended without anybody seeing why: of a kernel's connection, from outside.
+    Unseen,
 }
 
 /// How a start hands over.

@@ -3,8 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use flowstart_congestion::avoidance::cubic::CubicConfig;
 use flowstart_congestion::start::oracle::{OracleBucket, OracleConfig, OracleStep};
-use flowstart_congestion::{Pacing, StartConfig};
+use flowstart_congestion::{AvoidanceConfig, Pacing, StartConfig};
 use flowstart_network::{RateSchedule, Transmitter};
 use flowstart_random::{Purpose as Stream, below};
 use flowstart_simulator::{FlowId, SimulationConfig, Traffic};
@@ -28,6 +29,9 @@ const PATIENCE_FACTOR: u64 = 100;
 const PATIENCE: Span = Span::from_secs(600);
 /// Initial window in packets (RFC 6928 section 2).
 const INITIAL_WINDOW: u32 = 10;
+
+/// Ticks per second of the clock of Linux's hosts: as in [`flowstart_scenario::Dialect::Linux`].
+const LINUX_HZ: u32 = 250;
 
 /// What one simulation of a race is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +65,16 @@ impl Contestant {
         self.start == StartConfig::BuiltIn && self.avoidance.brings_start()
     }
 
+    /// The avoidance; on Linux's hosts CUBIC goes by ticks of the kernel's clock.
+    fn ticking(&self) -> AvoidanceConfig {
+        match &self.avoidance {
+            AvoidanceConfig::Cubic(config) if self.linux => {
+                AvoidanceConfig::Cubic(CubicConfig { hz: config.hz.or(Some(LINUX_HZ)), ..config.clone() })
+            }
+            other => other.clone(),
+        }
+    }
+
     /// One greedy flow, started at once, as a flow of a scenario.
     #[must_use]
     pub fn spec(&self) -> FlowSpec {
@@ -70,7 +84,7 @@ impl Contestant {
             dialect: None,
             kernel: None,
             flow_start: Some(self.start.clone()),
-            avoidance: Some(self.avoidance.clone()),
+            avoidance: Some(self.ticking()),
             // A control that starts by itself paces at its own rate, and a file may not say
             // otherwise.
             pacing: if self.paces_itself() { Pacing::Off } else { self.pacing },
@@ -279,11 +293,22 @@ impl Race {
         Ok(compiled.simulation)
     }
 
-    /// The ideal completion time of a transfer (M7).
+    /// The ideal completion time of a transfer (M7). A shaper lets its burst pass at the line's or
+    /// the peak's rate: its bucket is full when the transfer begins.
     #[must_use]
     pub fn ideal(&self, size: Bytes) -> Span {
         let wire = wire_bytes(size, MSS, HEADER_BYTES + self.path.overhead);
-        ideal_completion(wire, self.capacity(), self.base_rtt())
+        let Some(shaper) = &self.path.medium.shaper else {
+            return ideal_completion(wire, self.capacity(), self.base_rtt());
+        };
+        let beyond = |burst: Bytes| Bytes::new(wire.get().saturating_sub(burst.get()));
+        let line = shaper.line.map_or(Span::ZERO, |line| line.transmission_time(wire));
+        // A single packet passes on tokens.
+        let alone = Bytes::new(u64::from(self.packet()));
+        let base_rtt = self.path.rtt + shaper.line.map_or(Span::ZERO, |line| line.transmission_time(alone));
+        let peak = shaper.peak.map_or(Span::ZERO, |peak| peak.transmission_time(beyond(shaper.peak_burst)));
+        let bucket = self.capacity().transmission_time(beyond(shaper.burst));
+        base_rtt / 2 + line.max(peak).max(bucket)
     }
 
     /// The same at the capacity of the moments from `at` on.

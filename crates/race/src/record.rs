@@ -129,6 +129,7 @@ pub fn exit_name(reason: Option<ExitReason>) -> &'static str {
         Some(ExitReason::Threshold) => "threshold",
         Some(ExitReason::Limit) => "limit",
         Some(ExitReason::Isolation) => "isolation",
+        Some(ExitReason::Unseen) => "unseen",
         None => "not yet",
     }
 }

@@ -227,6 +227,33 @@ fn no_transfer_is_faster_than_the_best_one_at_the_capacity_of_its_moments() {
     }
 }
 
+/// The ideal was that of the capacity alone: the oracle had 0.15 of it.
+#[test]
+fn no_transfer_is_faster_than_the_best_one_through_a_full_bucket() {
+    for shaper in [
+        "{ burst = \"1 MB\", line = \"1 Gbit/s\" }",
+        "{ burst = \"300 kB\", peak = \"30 Mbit/s\", line = \"1 Gbit/s\" }",
+    ] {
+        let text = format!(
+            "duration = \"1 s\"\n[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"40 ms\"\nbuffer = \"100 packets\"\n\
+             medium = {{ shaper = {shaper} }}\n[[udp]]\nrate = \"1 kbit/s\"\n"
+        );
+        let mut race = Race::from_scenario(&Scenario::parse("test", &text).unwrap()).unwrap();
+        race.contestants = vec!["oracle+cubic".parse().unwrap(), "hystart+cubic".parse().unwrap()];
+        race.sizes = [100_000, 1_000_000, 3_000_000].map(Bytes::new).to_vec();
+        let result = race.run(&RunOptions::default()).unwrap();
+        for contestant in &result.contestants {
+            for size in &race.sizes {
+                let slowdown = contestant.estimate(SLOWDOWN.of(*size)).unwrap().mean;
+                assert!(slowdown > 0.97, "{} {size} {shaper}: {slowdown}", contestant.label);
+                // The omniscient start is near it.
+                let near = contestant.label == "hystart+cubic" || slowdown < 1.6;
+                assert!(near, "{} {size} {shaper}: {slowdown}", contestant.label);
+            }
+        }
+    }
+}
+
 /// With four newcomers it had a quarter of the capacity in transfers, too, which are timed alone.
 #[test]
 fn the_oracle_knows_that_a_transfer_has_no_other_newcomers_beside_it() {

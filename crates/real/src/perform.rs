@@ -140,15 +140,14 @@ fn ran(compiled: &Compiled, plan: &Plan, outcomes: &Outcomes, world: &World) -> 
             traffic::Traffic::Tcp { congestion, .. } => congestion.clone(),
             traffic::Traffic::Udp { .. } => None,
         };
-        let ran =
-            Ran { group: about.group, size: about.size, control, hystart: None, outcome: outcome.clone(), seen: None };
+        let ran = Ran { group: about.group, size: about.size, control, outcome: outcome.clone(), ..Ran::default() };
         all.push((flow.from, ran));
     }
     let sessions = compiled.simulation.sessions.iter().zip(&plan.sessions).zip(&outcomes.sessions);
     for ((config, session), outcome) in sessions {
         for (size, connection) in &outcome.connections {
             let (group, control, outcome) = (config.flow.group, session.congestion.clone(), connection.clone());
-            all.push((session.server, Ran { group, size: *size, control, hystart: None, outcome, seen: None }));
+            all.push((session.server, Ran { group, size: *size, control, outcome, ..Ran::default() }));
         }
     }
     let is_cubic = |ran: &Ran| ran.control.as_deref().is_some_and(has_hystart);
@@ -157,8 +156,9 @@ fn ran(compiled: &Compiled, plan: &Plan, outcomes: &Outcomes, world: &World) -> 
         *cubics.entry(*host).or_default() += 1;
     }
     for (host, ran) in &mut all {
-        if is_cubic(ran) && cubics.get(host) == Some(&1) {
+        if is_cubic(ran) {
             ran.hystart = hystart(&world.hosts()[*host]);
+            ran.sole_cubic = cubics.get(host) == Some(&1);
         }
     }
     all.into_iter().map(|(_, ran)| ran).collect()
@@ -198,7 +198,7 @@ pub(super) fn prepare_hosts(compiled: &Compiled, layout: &Layout, world: &World)
 }
 
 /// What the counters of a host's kernel say of HyStart (TcpExt: TCPHystartTrainDetect,
-/// TCPHystartDelayDetect).
+/// TCPHystartDelayDetect): `None` where they say nothing, or both.
 fn hystart(host: &Host) -> Option<ExitReason> {
     let text = host.run(|| std::fs::read_to_string("/proc/thread-self/net/netstat")).ok()?.ok()?;
     let mut lines = text.lines().filter(|line| line.starts_with("TcpExt:"));
@@ -207,6 +207,9 @@ fn hystart(host: &Host) -> Option<ExitReason> {
         let place = names.split_whitespace().position(|name| name == wanted)?;
         values.split_whitespace().nth(place)?.parse::<u64>().ok().filter(|count| *count > 0)
     };
-    let train = count("TCPHystartTrainDetect").map(|_| ExitReason::AckTrain);
-    train.or_else(|| count("TCPHystartDelayDetect").map(|_| ExitReason::DelayIncrease))
+    match (count("TCPHystartTrainDetect"), count("TCPHystartDelayDetect")) {
+        (Some(_), None) => Some(ExitReason::AckTrain),
+        (None, Some(_)) => Some(ExitReason::DelayIncrease),
+        _ => None,
+    }
 }

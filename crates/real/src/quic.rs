@@ -225,18 +225,8 @@ pub(super) fn run(
     };
     let outcomes = traffic::run(world, &only, &[], plain, &given_up);
     shared.over.store(true, Ordering::Relaxed);
-    let mut all: Vec<Ran> = plan
-        .about
-        .iter()
-        .map(|about| Ran {
-            group: about.group,
-            size: about.size,
-            control: None,
-            hystart: None,
-            outcome: FlowOutcome::default(),
-            seen: None,
-        })
-        .collect();
+    let mut all: Vec<Ran> =
+        plan.about.iter().map(|about| Ran { group: about.group, size: about.size, ..Ran::default() }).collect();
     for flow in flows {
         let number = flow.number;
         (all[number].outcome, all[number].seen) = ended(flow)?;

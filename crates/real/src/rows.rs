@@ -41,7 +41,10 @@ fn flow_row(compiled: &Compiled, performed: &Performed, ran: &Ran) -> FlowRow {
     }
     if let Some(info) = flow.info {
         facts.set("data_segs_out", info.data_segs_out);
-        facts.set("delivered_ce", info.delivered_ce);
+        // With classic ECN the kernel counts every ACK with an echo, of one mark many.
+        if packets.is_none() {
+            facts.set("delivered_ce", info.delivered_ce);
+        }
         facts.add_state(&info);
     }
     if let Some(exit) = seen_exit(performed, ran) {

@@ -7,6 +7,7 @@ use flowstart_emulator::traffic::FlowOutcome;
 use flowstart_units::{Bytes, Time};
 
 /// A flow that ran.
+#[derive(Default)]
 pub(super) struct Ran {
     /// Its group in the scenario.
     pub(super) group: u32,
@@ -14,9 +15,10 @@ pub(super) struct Ran {
     pub(super) size: Option<Bytes>,
     /// The kernel's congestion control; `None` for datagrams.
     pub(super) control: Option<String>,
-    /// How the kernel's HyStart ended its slow start, if it did, where its host has only this one
-    /// with CUBIC.
+    /// How the kernel's HyStart ended slow starts of its host, if it did, and all in the same way.
     pub(super) hystart: Option<ExitReason>,
+    /// Its host has this connection alone with CUBIC.
+    pub(super) sole_cubic: bool,
     pub(super) outcome: FlowOutcome,
     /// What its ends said, if they are ours.
     pub(super) seen: Option<Seen>,

@@ -359,5 +359,6 @@ pub fn exit_name(reason: ExitReason) -> &'static str {
         ExitReason::Threshold => "threshold",
         ExitReason::Limit => "limit",
         ExitReason::Isolation => "isolation",
+        ExitReason::Unseen => "unseen",
     }
 }

@@ -287,8 +287,9 @@ fn linux_cubic_at_10_mbit_does_what_the_kernel_did() {
     delay_agrees("median", ours.p50_ms, 98.8, 0.01);
     delay_agrees("P95", ours.p95_ms, 118.0, 0.01);
     // Differs: the receive window does not grow here, so that the start ends by delay and not by an
-    // ACK train, with six losses; see docs/validation.md. All losses together agree.
-    agrees("drops", ours.drops as f64, 27.0, 0.05);
+    // ACK train, with six losses; see docs/validation.md. All losses together were 27, and 24 to 28
+    // in twelve runs of the emulated kernel (docs/fidelity.md): it depends on where ticks fall.
+    assert!((24..=28).contains(&ours.drops), "{}", ours.drops);
 }
 
 #[test]

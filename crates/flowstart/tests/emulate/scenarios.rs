@@ -43,6 +43,40 @@ fn a_scenario_runs_for_real_with_the_tables_of_the_simulator() {
     assert!(out.join("samples.csv").exists());
 }
 
+/// Two connections of CUBIC in one host, with classic ECN.
+const ECHOING: &str = r#"
+duration = "4 s"
+[path]
+capacity = "30 Mbit/s"
+rtt = "20 ms"
+queue = "fq_codel"
+[[flow]]
+algorithm = "hystart+cubic"
+ecn = "classic"
+count = 2
+"#;
+
+#[test]
+fn of_kernels_connections_marks_are_those_of_links_and_no_start_of_cubic_fills_a_pipe() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("echoing.toml");
+    fs::write(&file, ECHOING).unwrap();
+    let output = flowstart(&["run", file.to_str().unwrap(), "--json", "--real"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let real: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let flows = real["flows"].as_array().unwrap();
+    // With classic ECN every ACK echoes a mark until the sender has answered it: the kernel counts
+    // hundreds.
+    let marked: u64 = flows.iter().map(|flow| flow["delivered_ce"].as_u64().unwrap()).sum();
+    assert_eq!(marked, real["links"][0]["marked"].as_u64().unwrap());
+    for flow in flows {
+        assert_ne!(flow["exit_reason"], "pipe_full", "that is of starts that know what fits");
+    }
+}
+
 /// Transfers that arrive at random, users who fetch pages, and an initial window.
 const MIXED: &str = r#"
 duration = "6 s"
