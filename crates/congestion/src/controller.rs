@@ -85,8 +85,34 @@ pub struct Controller {
     largest: Option<u32>,
     /// A directed start goes on to hear of packets while it is not in charge.
     overhears: bool,
+    /// Slow start goes on beside others that keep a queue.
+    unhurried: Option<Unhurried>,
     start: Start,
     avoidance: Avoidance,
+}
+
+/// A slow start that is slower from a window on.
+#[derive(Clone, Copy, Debug)]
+struct Unhurried {
+    /// Packets.
+    from: u32,
+    /// Packets for each that is acknowledged.
+    growth: f64,
+    /// Of a packet, that it has not grown by yet.
+    left: f64,
+}
+
+impl Unhurried {
+    /// Packets by which a window of `cwnd` grows for so many that were acknowledged.
+    fn of(&mut self, acked: u32, cwnd: u32) -> u32 {
+        if cwnd < self.from {
+            return acked;
+        }
+        let grown = f64::from(acked) * self.growth + self.left;
+        let whole = grown as u32;
+        self.left = grown - f64::from(whole);
+        whole
+    }
 }
 
 impl Controller {
@@ -125,6 +151,7 @@ impl Controller {
             fell_from: None,
             largest: None,
             overhears: false,
+            unhurried: None,
             start,
             avoidance,
         }
@@ -282,6 +309,7 @@ impl Controller {
                 Response::FallTo { cwnd, ssthresh } => (fall, threshold) = (Some(cwnd.max(1)), Some(ssthresh.max(2))),
             }
         }
+        self.unhurried = None;
         let before = self.window.cwnd;
         let reduced = self.avoidance.reduce(now, signal, &self.window);
         let ssthresh = threshold.unwrap_or(reduced).max(2);
@@ -345,7 +373,9 @@ impl Controller {
             }
             left
         } else if self.window.in_slow_start() && !self.own_recovery {
-            self.window.slow_start(ack.acked)
+            let acked =
+                self.unhurried.as_mut().map_or(ack.acked, |unhurried| unhurried.of(ack.acked, self.window.cwnd));
+            self.window.slow_start(acked)
         } else {
             ack.acked
         };

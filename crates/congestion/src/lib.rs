@@ -82,10 +82,10 @@ pub use controller::{Controller, ControllerConfig, StartExit, Steering, joint_na
 pub use flowstart_avoidances as avoidance;
 pub use flowstart_avoidances::{Avoidance, AvoidanceConfig};
 pub use flowstart_control::{
-    Ack, Acked, AfterAck, Afterwards, Answer, CongestionAvoidance, Connection, DeliveryRate, Departure, Exit,
-    ExitReason, FlowStart, INFINITE_SSTHRESH, InvalidConfig, IsolationAware, LastRtt, Lookout, Moment, NewMss, Next,
-    Occasion, Own, OwnAvoidance, OwnError, OwnStart, Pacing, Repair, Response, Restart, RouterClient, Sent, Setup,
-    Signal, SmoothedRtt, UnknownName, Window,
+    Ack, Acked, AfterAck, Afterwards, Answer, CongestionAvoidance, Connection, CrowdRule, DeliveryRate, Departure,
+    Exit, ExitReason, FlowStart, INFINITE_SSTHRESH, InvalidConfig, IsolationAware, LastRtt, Lookout, Moment, NewMss,
+    Next, Occasion, Own, OwnAvoidance, OwnError, OwnStart, Pacing, Repair, Response, Restart, RouterClient, Sent,
+    Setup, Signal, SmoothedRtt, UnknownName, Window,
 };
 pub use flowstart_detection as detection;
 pub use flowstart_starts as start;

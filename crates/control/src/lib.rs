@@ -31,7 +31,7 @@ mod window;
 
 pub use avoidance::{CongestionAvoidance, IsolationAware, OwnAvoidance};
 pub use event::{Ack, Acked, Answer, DeliveryRate, Departure, Moment, Next, Occasion, Repair, Sent, Signal};
-pub use isolation::Isolation;
+pub use isolation::{CrowdRule, Isolation};
 pub use mss::NewMss;
 pub use names::{InvalidConfig, UnknownName};
 #[cfg(feature = "std")]

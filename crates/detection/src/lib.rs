@@ -30,7 +30,7 @@ mod two_flows;
 
 #[cfg(test)]
 use flowstart_control::testing;
-use flowstart_control::{Acked, Departure, Sent, names, random, smallest};
+use flowstart_control::{Acked, CrowdRule, Departure, Sent, names, random, smallest};
 
 pub use answer::{Decision, Isolation};
 pub use config::{DetectorConfig, Jitter};

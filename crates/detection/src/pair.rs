@@ -10,7 +10,7 @@ use alloc::boxed::Box;
 
 use flowstart_units::Time;
 
-use crate::{Acked, Departure, Sent};
+use crate::{Acked, CrowdRule, Departure, Sent};
 
 use super::answer::Decision;
 use super::trains::Trains;
@@ -90,12 +90,11 @@ impl PairDetector {
         }
     }
 
-    /// If it has decided, and others keep a queue where its packets passed: the share of what fits
-    /// the path that slow start may still go to. May come within a round trip after the decision,
-    /// and stays.
+    /// If it has decided, and others keep a queue where its packets passed: how far slow start may
+    /// still go. May come within a round trip after the decision, and stays.
     #[must_use]
-    pub fn crowd_share(&self) -> Option<f64> {
-        if let Self::Trains(detector) = self { detector.crowd_share() } else { None }
+    pub fn crowd(&self) -> Option<CrowdRule> {
+        if let Self::Trains(detector) = self { detector.crowd() } else { None }
     }
 
     /// True if it goes on to look at the queue after its decision: connection 1 stays open, and it

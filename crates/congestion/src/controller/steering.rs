@@ -1,11 +1,13 @@
 //! What a detector of fair queuing does with a connection: it says when packets leave, and in the
 //! end what the bottleneck does.
 
-use flowstart_control::{CongestionAvoidance as _, Departure, Exit, ExitReason, INFINITE_SSTHRESH, Isolation};
+use flowstart_control::{
+    CongestionAvoidance as _, CrowdRule, Departure, Exit, ExitReason, INFINITE_SSTHRESH, Isolation,
+};
 use flowstart_detection::Decision;
 use flowstart_starts::Directed;
 
-use super::Controller;
+use super::{Controller, Unhurried};
 
 /// A connection in the hands of a detector ([`crate::detection::PairDetector`]).
 #[derive(Debug)]
@@ -85,17 +87,19 @@ impl<'a> Steering<'a> {
     }
 
     /// The detector saw that others keep a queue where its packets passed: slow start ends, if the
-    /// window grows by one that does not set it itself. A window below this share of what fits the
-    /// path, which the threshold that came with the answer is, grows to that first.
-    pub fn on_crowd(&mut self, share: f64) {
+    /// window grows by one that does not set it itself. A window below the rule's share of what
+    /// fits the path, which the threshold that came with the answer is, grows to that first.
+    pub fn on_crowd(&mut self, rule: CrowdRule) {
         let released = self.is_released();
         let Controller { in_charge, own_recovery, window, .. } = &mut *self.controller;
         if (released || !*in_charge) && !*own_recovery {
             *in_charge = false;
             // Without an answer nobody knows what fits the path.
             let known = window.ssthresh < INFINITE_SSTHRESH;
-            let least = if known { (f64::from(window.ssthresh) * share) as u32 } else { 0 };
+            let part = |share: f64| if known { (f64::from(window.ssthresh) * share) as u32 } else { 0 };
+            let (least, from) = (part(rule.share), part(rule.unhurried));
             window.ssthresh = window.ssthresh.min(window.cwnd.max(least).max(2));
+            self.controller.unhurried = Some(Unhurried { from, growth: rule.growth, left: 0.0 });
         }
     }
 

@@ -3,8 +3,8 @@
 use flowstart_congestion::detection::{Decision, Isolation, TrainProbeConfig};
 use flowstart_congestion::start::Directed;
 use flowstart_congestion::{
-    Ack, AvoidanceConfig, Controller, ControllerConfig, DeliveryRate, Departure, INFINITE_SSTHRESH, Next, Repair, Sent,
-    Signal, StartConfig,
+    Ack, AvoidanceConfig, Controller, ControllerConfig, CrowdRule, DeliveryRate, Departure, INFINITE_SSTHRESH, Next,
+    Repair, Sent, Signal, StartConfig,
 };
 use flowstart_units::{Rate, Span, Time};
 
@@ -225,9 +225,10 @@ fn with_hystart_in_charge_a_detector_that_watches_hears_of_packets() {
 
 #[test]
 fn where_others_keep_a_queue_slow_start_ends_with_the_answer() {
+    let rule = |share| CrowdRule { share, unhurried: 0.25, growth: 0.5 };
     let thresholds = |isolation, delivered, share| {
         let mut controller = told(isolation, delivered);
-        controller.steering().on_crowd(share);
+        controller.steering().on_crowd(rule(share));
         assert!(!controller.start_is_in_charge(), "HyStart has nothing more to look for");
         (controller.cwnd(), controller.ssthresh())
     };
@@ -240,8 +241,30 @@ fn where_others_keep_a_queue_slow_start_ends_with_the_answer() {
     // Before the answer the window is not what holds packets back.
     let start = StartConfig::FairQueuingProbe(TrainProbeConfig::default());
     let mut controller = Controller::new(&ControllerConfig::new(start, AvoidanceConfig::from_name("cubic").unwrap()));
-    controller.steering().on_crowd(0.25);
+    controller.steering().on_crowd(rule(0.25));
     assert_eq!(controller.ssthresh(), INFINITE_SSTHRESH);
+}
+
+#[test]
+fn beside_others_slow_start_is_slower_from_a_share_of_the_path_on() {
+    // 100 packets fit the path, and the window is 14.
+    let mut controller = told(Isolation::Shared, 2);
+    controller.steering().on_crowd(CrowdRule { share: 0.5, unhurried: 0.25, growth: 0.5 });
+    let came = |acked| Ack { acked, ..ack(Time::ZERO + Span::from_secs(2), Span::from_millis(100), 1448, 2) };
+    let mut windows = Vec::new();
+    for acked in [11, 5, 5, 1, 1, 30, 20] {
+        controller.grow(&came(acked));
+        windows.push(controller.cwnd());
+    }
+    // Half of what is acknowledged; what makes no packet counts the next time.
+    assert_eq!(windows, [25, 27, 30, 30, 31, 46, 50]);
+    // After a loss it is that of everybody.
+    let mut controller = told(Isolation::Shared, 2);
+    controller.steering().on_crowd(CrowdRule { share: 0.5, unhurried: 0.0, growth: 0.0 });
+    controller.on_signal(Time::ZERO + Span::from_secs(2), Signal::Timeout);
+    controller.set_cwnd(1);
+    controller.grow(&came(2));
+    assert_eq!(controller.cwnd(), 3);
 }
 
 #[test]

@@ -44,7 +44,7 @@ mod watch;
 
 use flowstart_units::{Bytes, Span, Time};
 
-use crate::{Acked, Departure, Sent};
+use crate::{Acked, CrowdRule, Departure, Sent};
 
 use super::answer::{Decision, Isolation};
 use arrivals::Arrivals;
@@ -265,10 +265,13 @@ impl Trains {
         self.answered().map_or(Time::ZERO, |answered| answered.confirmed)
     }
 
-    /// The share of the path that slow start may go to if it has answered and others keep a queue
-    /// where its trains passed.
-    pub(super) fn crowd_share(&self) -> Option<f64> {
-        (self.answered().is_some() && self.context.crowd.is_seen()).then_some(self.context.config.crowd_share)
+    /// How far slow start may go if it has answered and others keep a queue where its trains
+    /// passed.
+    pub(super) fn crowd(&self) -> Option<CrowdRule> {
+        let TrainProbeConfig { crowd_share: share, crowd_unhurried: unhurried, crowd_growth: growth, .. } =
+            self.context.config;
+        let seen = self.answered().is_some() && self.context.crowd.is_seen();
+        seen.then_some(CrowdRule { share, unhurried, growth })
     }
 
     /// True while lone packets of a look are on their way.

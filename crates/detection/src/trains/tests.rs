@@ -172,11 +172,12 @@ fn after_three_even_acks_a_train_follows_at_once_with_lone_packets_beside_its_se
 #[test]
 fn alone_nobody_elses_queue_is_seen() {
     for path in [PATH, FAIR, Path { ack_every: 2, ..PATH }, Path { jitter: Span::from_micros(1500), ..PATH }] {
-        assert_eq!(default_run(path).detector.crowd_share(), None);
+        assert_eq!(default_run(path).detector.crowd(), None);
     }
     // A packet of the train waits, but its first one did not.
-    let share = default_run(Path { buffer: 1, ..PATH }).detector.crowd_share();
-    assert_eq!(share, Some(0.25), "more than a tenth was lost");
+    let rule = default_run(Path { buffer: 1, ..PATH }).detector.crowd();
+    let default = CrowdRule { share: 0.5, unhurried: 0.25, growth: 0.5 };
+    assert_eq!(rule, Some(default), "more than a tenth was lost");
 }
 
 #[test]

@@ -70,10 +70,10 @@ impl Sending {
             steering.overhear(detector.watches());
             self.isolated = Some(isolated(&decision, self.began.unwrap_or_default()));
         }
-        if let Some(share) = detector.crowd_share()
+        if let Some(rule) = detector.crowd()
             && !std::mem::replace(&mut self.crowded, true)
         {
-            ledger.controller_mut().steering().on_crowd(share);
+            ledger.controller_mut().steering().on_crowd(rule);
         }
         if std::mem::take(&mut self.confirmed) {
             ledger.controller_mut().steering().on_isolation_confirmed();

@@ -210,12 +210,12 @@ impl<O: Observer> Simulation<O> {
                 }
             }
         }
-        if let Some(share) = pair.detector.crowd_share()
+        if let Some(rule) = pair.detector.crowd()
             && !std::mem::replace(&mut pair.crowded, true)
             && let Some(flow) = pair.slots[0].and_then(|slot| self.flows[slot].as_mut())
             && let Endpoints::Tcp(tcp) = &mut flow.endpoints
         {
-            tcp.sender.controller_mut().steering().on_crowd(share);
+            tcp.sender.controller_mut().steering().on_crowd(rule);
         }
         let is_first = std::mem::take(&mut pair.detecting);
         if is_first || !pair.detector.is_looking() {

@@ -53,6 +53,8 @@ fn the_bounds_of_shares_and_factors_are_as_documented() {
     bounds!(apart, [1.0, 100.0], [0.9, 100.1, nan]);
     bounds!(crowd, [1.0, 1e9], [0.9, infinite, nan]);
     bounds!(crowd_share, [0.0, 1.0], [-0.1, 1.1, nan]);
+    bounds!(crowd_unhurried, [0.0, 1.0], [-0.1, 1.1, nan]);
+    bounds!(crowd_growth, [0.0, 1.0], [-0.1, 1.1, nan]);
     bounds!(least_queue, [1.0, 1e9], [0.9, infinite, nan]);
     bounds!(least_jitters, [0.0, 1e9], [-0.1, infinite, nan]);
     bounds!(isolated_error, [1e-9, 0.49], [0.0, 0.5, nan]);
