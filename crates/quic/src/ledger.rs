@@ -76,6 +76,8 @@ pub struct Ledger {
     rtt: SmoothedRtt,
     min_rtt: Span,
     latest: Span,
+    /// The newest packet acknowledged left while the application was why rates are no higher.
+    latest_limited: bool,
     /// When packets were delivered last, without what the other end waited.
     delivered_at: Time,
     counts: Counts,
@@ -114,6 +116,7 @@ impl Ledger {
             rtt: SmoothedRtt::new(rtt),
             min_rtt: if rtt.is_zero() { Span::MAX } else { rtt },
             latest: rtt,
+            latest_limited: false,
             delivered_at: Time::ZERO,
             counts: Counts::default(),
             earlier: Counts::default(),
@@ -208,6 +211,12 @@ impl Ledger {
     #[must_use]
     pub fn is_app_limited(&self) -> bool {
         self.rate.is_app_limited()
+    }
+
+    /// True if that was so when the newest packet left that was acknowledged.
+    #[must_use]
+    pub(crate) fn latest_was_app_limited(&self) -> bool {
+        self.latest_limited
     }
 
     /// Packets in flight.
@@ -428,6 +437,9 @@ impl Ledger {
         let advanced = self.una() > before;
         let packets = u32::try_from(batch.acked.len()).unwrap_or(u32::MAX);
         let rtt = batch.newest.map(|(_, flight)| (now.since(flight.sent_at) - waited).max(Span::from_nanos(1)));
+        if let Some((_, flight)) = &batch.newest {
+            self.latest_limited = flight.app_limited;
+        }
         if packets > 0 {
             self.delivered_at = self.delivered_at.max(now - waited);
         }

@@ -16,6 +16,13 @@ const VERSION: u32 = 1;
 const ROUNDS: usize = 16;
 /// Initial windows that a path must have carried at least to be worth remembering (RFC 9959).
 const LEAST_WINDOWS: u64 = 4;
+/// Round trips at least in which a queue must have stood for what arrived in them to count as what
+/// the path carries. (own choice: a start that doubles has sixteen times as much after four)
+const STANDING: usize = 4;
+/// How much more may have arrived in the later half of them, in hundredths of what arrived in the
+/// earlier half, at most in a round trip each. (what BBR calls a pipe that is not full yet grows
+/// more, draft-ietf-ccwg-bbr section 5.3.1.2)
+const GROWTH: u64 = 125;
 
 /// What a sender saw of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,8 +38,8 @@ pub struct Observed {
 /// What a transfer taught about the path to a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lesson {
-    /// It left its start, or took a jump back, so this is what the path carries; `None` if that is
-    /// little.
+    /// It left its start, took a jump back, or had a queue of its own that stood, so this is what
+    /// the path carries; `None` if that is little.
     Path(Option<Observed>),
     /// It ended before: the path carries so much at least.
     AtLeast(Observed),
@@ -48,6 +55,8 @@ pub(crate) struct Rounds {
     /// The jump was taken back, or met a timeout.
     jump_failed: bool,
     volumes: VecDeque<u64>,
+    /// Those of the last round trips, as long as a queue stood in each.
+    queued: VecDeque<u64>,
     /// The largest volume of all, also of the round trips after the last data was given out.
     most: u64,
     rtt: Span,
@@ -89,27 +98,41 @@ impl Rounds {
         let share = u128::from(arrived) * u128::from(self.rtt.as_nanos()) / u128::from(elapsed.as_nanos().max(1));
         let share = u64::try_from(share).unwrap_or(u64::MAX);
         self.most = self.most.max(share);
+        // The newest packet waited as long as this took: so long the bottleneck had something to
+        // send at every moment. Who had nothing to send met the queue of others.
+        if ledger.latest_rtt() >= self.rtt + elapsed && !ledger.latest_was_app_limited() {
+            push(&mut self.queued, share);
+        } else if !over {
+            self.queued.clear();
+        }
         if !over {
-            if self.volumes.len() == ROUNDS {
-                self.volumes.pop_front();
-            }
-            self.volumes.push_back(share);
+            push(&mut self.volumes, share);
         }
         self.since = Some((now, delivered));
     }
 
+    /// Its queue stood, and what arrived grew no more: in a deep buffer nothing else says that the
+    /// path carries no more than that.
+    fn is_full(&self) -> bool {
+        let most = |volumes: &mut dyn Iterator<Item = &u64>| volumes.copied().max().unwrap_or(0);
+        let half = self.queued.len() / 2;
+        let (earlier, later) = (most(&mut self.queued.iter().take(half)), most(&mut self.queued.iter().skip(half)));
+        self.queued.len() >= STANDING && later <= earlier.saturating_mul(GROWTH) / 100
+    }
+
     /// What a transfer taught that began with an initial window of so many bytes: the median of the
-    /// last round trips, or half of the last if it never left its start, which may have been about
-    /// to overshoot (RFC 9959). If a jump failed and little was left to send then, it is the most
-    /// that arrived in a round trip: what was known before is wrong. Less than four initial windows
-    /// are little.
+    /// last round trips if it left its start, or its queue stood; or half of the last, for it may
+    /// have been about to overshoot (RFC 9959). If a jump failed and little was left to send then,
+    /// it is the most that arrived in a round trip: what was known before is wrong. Less than four
+    /// initial windows are little.
     pub(crate) fn lesson(&self, initial_window: u64) -> Lesson {
         let worth = |bytes: &u64| *bytes >= initial_window.saturating_mul(LEAST_WINDOWS);
         let observed = |bytes| Observed { bytes, rtt: self.rtt.as_nanos() };
         if self.left_start {
-            let mut sorted: Vec<u64> = self.volumes.iter().copied().collect();
-            sorted.sort_unstable();
-            return Lesson::Path(sorted.get(sorted.len() / 2).copied().filter(worth).map(observed));
+            return Lesson::Path(median(&self.volumes).filter(worth).map(observed));
+        }
+        if self.is_full() {
+            return Lesson::Path(median(&self.queued).filter(worth).map(observed));
         }
         if self.jump_failed {
             return Lesson::Path(Some(self.most).filter(worth).map(observed));
@@ -117,6 +140,20 @@ impl Rounds {
         let half = self.volumes.back().map(|last| last / 2);
         half.filter(worth).map_or(Lesson::Nothing, |bytes| Lesson::AtLeast(observed(bytes)))
     }
+}
+
+/// Keeps a volume, of the last ones.
+fn push(volumes: &mut VecDeque<u64>, volume: u64) {
+    if volumes.len() == ROUNDS {
+        volumes.pop_front();
+    }
+    volumes.push_back(volume);
+}
+
+fn median(volumes: &VecDeque<u64>) -> Option<u64> {
+    let mut sorted: Vec<u64> = volumes.iter().copied().collect();
+    sorted.sort_unstable();
+    sorted.get(sorted.len() / 2).copied()
 }
 
 /// What is known of a place, and since when.
@@ -404,5 +441,24 @@ mod tests {
         assert_eq!(failed(false, 60_000).lesson(15_000), path(seen(60_000)), "whatever half of the last is");
         assert_eq!(failed(false, 59_999).lesson(15_000), Lesson::Path(None));
         assert_eq!(failed(true, 300_000).lesson(15_000), path(seen(300_000)), "enough was seen behind it");
+    }
+
+    #[test]
+    fn what_arrives_while_a_queue_stands_and_grows_no_more_is_what_the_path_carries() {
+        let queued = |volumes: &[u64]| Rounds {
+            queued: volumes.iter().copied().collect(),
+            volumes: [240_000].into(),
+            rtt: Span::from_millis(40),
+            ..Rounds::default()
+        };
+        let seen = |bytes| Observed { bytes, rtt: 40_000_000 };
+        let full = [80_000, 80_000, 100_000, 90_000];
+        assert_eq!(queued(&full).lesson(15_000), path(seen(90_000)));
+        assert_eq!(queued(&full).lesson(25_000), Lesson::Path(None));
+        let jump_failed = Rounds { jump_failed: true, most: 240_000, ..queued(&full) };
+        assert_eq!(jump_failed.lesson(15_000), path(seen(90_000)), "more than the most that came at once");
+        for other in [&full[..3], &[80_000, 80_000, 100_001, 90_000], &[]] {
+            assert_eq!(queued(other).lesson(15_000), Lesson::AtLeast(seen(120_000)), "{other:?}");
+        }
     }
 }
