@@ -31,7 +31,8 @@ mod failures;
 #[cfg(test)]
 mod tests;
 
-/// Time after which a server that was never heard of counts as out of reach.
+/// Time after which a server that was never heard of counts as out of reach, unless there is
+/// [another](Limits::silence).
 pub const SILENCE: Span = Span::from_secs(3);
 
 /// A look in one direction is over after so long, with its handshakes: at 40 kbit/s with a round
@@ -478,7 +479,7 @@ impl Client {
     fn patience(&self) -> Span {
         // An application that is paced may have nothing to say for long.
         let gap = self.request.paced.map_or(Span::ZERO, |paced| Span::from_nanos(paced.gap));
-        gap + if self.draining { DRAINING } else { STALLED }
+        gap + if self.draining { DRAINING } else { STALLED }.max(self.attempts.silence())
     }
 
     /// When a transfer is over that goes no further, or does not end.
@@ -608,8 +609,9 @@ impl Node for Client {
         for endpoint in &mut self.endpoints {
             endpoint.handle_timeout(now);
         }
-        if !self.heard && now.since(self.began) >= SILENCE {
-            let failed = Failed(unreachable(self.to, self.senseless));
+        let silence = self.attempts.silence();
+        if !self.heard && now.since(self.began) >= silence {
+            let failed = Failed(unreachable(self.to, silence, self.senseless));
             self.end(now, Err(failed));
         }
         if self.ended.is_none() && self.look_ends().is_some_and(|at| now >= at) {
@@ -632,7 +634,7 @@ impl Node for Client {
     fn deadline(&self) -> Time {
         let mut deadline = self.endpoints.iter().map(Endpoint::deadline).min().unwrap_or(Time::NEVER);
         if !self.heard {
-            deadline = deadline.min(self.began + SILENCE);
+            deadline = deadline.min(self.began + self.attempts.silence());
         } else if self.ended.is_none() {
             deadline = deadline.min(self.attempts.deadline());
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use flowstart_units::{Span, Time};
 
+use crate::client::SILENCE;
 use crate::clock::Clock;
 use crate::connection::{Connection, Idle};
 use crate::gate::Gates;
@@ -33,12 +34,16 @@ pub struct Limits {
     pub receive_window: u32,
     /// Time after which a silent connection is over; default 10 s.
     pub idle: Duration,
+    /// Time after which a server of which nothing was heard counts as out of reach, and a handshake
+    /// in which nothing new arrives as stuck; default [`SILENCE`](crate::SILENCE). Nothing else is
+    /// given up before either.
+    pub silence: Span,
     /// A client that hears nothing for so long, or for two round trips if that is longer, asks
     /// whether the server is still there, and again after as long; default 1 s, which is the
     /// initial RTO of RFC 6298. A server that was started anew answers with a reset.
     pub asks: Span,
-    /// How often a client begins a handshake in which nothing new arrives for
-    /// [`SILENCE`](crate::SILENCE), at least once; default 5.
+    /// How often a client begins a handshake that gets [stuck](Self::silence), at least once;
+    /// default 5.
     pub attempts: u8,
     /// Shortest time from one stateless reset to the next; default 1 ms. Each is shorter than what
     /// it answers (RFC 9000 section 10.3), so this limits work only; with the stack's 20 ms some of
@@ -69,6 +74,7 @@ impl Default for Limits {
             connections: 64,
             receive_window: 32 << 20,
             idle: Duration::from_secs(10),
+            silence: SILENCE,
             asks: Span::from_secs(1),
             attempts: 5,
             resets: Duration::from_millis(1),

@@ -5,10 +5,12 @@ mod common;
 #[path = "common/link.rs"]
 mod link;
 
+use std::time::Duration;
+
 use common::request;
 use flowstart_quic::message::{Direction, Request};
 use flowstart_quic::tls::Identity;
-use flowstart_quic::{Arrival, Limits, Node as _, Server, Service, Stack, controller};
+use flowstart_quic::{Arrival, Client, Limits, Node as _, Server, Service, Sink, Stack, controller};
 use flowstart_units::{Rate, Span, Time};
 use link::{Link, World, client, server_address, world, world_over};
 
@@ -238,6 +240,31 @@ fn a_server_that_asks_for_an_address_and_falls_silent_is_given_up() {
         let (after, said) = ends(world);
         assert!(said.contains("no connection comes about"), "{contestant:?}: {said}");
         assert!(after > Span::from_secs(14) && after < Span::from_secs(16), "{contestant:?}: {after}");
+    }
+}
+
+/// In an emulation of one's own the other end is there: what is silent is a queue.
+#[test]
+fn a_server_that_is_reached_late_is_waited_for_by_who_is_told_to() {
+    let patient = |seed| Limits {
+        seed: Some([seed; 32]),
+        idle: Duration::from_secs(100),
+        silence: Span::from_secs(100),
+        ..Limits::default()
+    };
+    for (delay, contestant) in [(2, ONE), (2, TWO), (6, ONE), (6, TWO)] {
+        let link = Link { delay: Span::from_secs(delay), ..Link::default() };
+        let asked = request(Direction::Up, 100_000, contestant);
+        let hasty = world(&link, asked.clone(), None, Service::default());
+        assert!(hasty.run(Span::from_secs(100)).0.unwrap_err().to_string().starts_with("nothing came back from"));
+        let mut world = world(&link, asked.clone(), None, Service::default());
+        let identity = Identity::generate().unwrap();
+        let service = Service { most_time: Span::from_secs(1000), ..Service::default() };
+        world.restart_with(&identity, &patient(1), service);
+        let ends = (controller(&asked.start, &asked.avoidance, 1452).unwrap(), Sink::Check);
+        world.client = Client::new(world.clock, Time::ZERO, &patient(9), server_address(), None, asked, ends).unwrap();
+        let outcome = world.run(Span::from_secs(1000)).0.unwrap();
+        assert!(outcome.received.intact && outcome.received.bytes == 100_000, "{delay} s, {contestant:?}");
     }
 }
 

@@ -93,7 +93,6 @@ pub fn check(benchmark: &Benchmark, stacks: &[Stack]) -> Result<(), Error> {
         #[cfg(feature = "quic")]
         if let Stack::Quic(..) = stack {
             super::quic::check(&compiled)?;
-            super::quic::check_path(benchmark.race.path.rtt, benchmark.capacity())?;
             continue;
         }
         let others = compiled.groups.iter().filter(|label| label.kernel.is_none());

@@ -8,12 +8,13 @@ use std::thread::JoinHandle;
 
 use flowstart_emulator::traffic::{self, FlowOutcome, Sample, TcpInfo, Traffic, Workload};
 use flowstart_emulator::{FlowKey, World};
+use flowstart_network::{LinkConfig, QueueConfig};
 use flowstart_parallel::Cancel;
+use flowstart_quic::Stack;
 use flowstart_quic::message::{Direction, OLDEST, Paced, Request};
-use flowstart_quic::{SILENCE, Stack};
 use flowstart_scenario::Compiled;
 use flowstart_simulator::{SimulationConfig, Traffic as Simulated};
-use flowstart_units::{Bytes, Rate, Span, Time};
+use flowstart_units::{Bytes, Span, Time};
 
 use super::Error;
 use super::plan::Plan;
@@ -26,6 +27,8 @@ use ends::{Job, Reads, Shared, Told, controller, receive, send};
 
 /// IP protocol number of UDP.
 const UDP: u8 = 17;
+/// Bytes of a full IP packet.
+const FULL: u64 = 1500;
 /// First port of receivers; flows count up. Those of datagrams that are no QUIC begin at 5201.
 const FIRST_PORT: u16 = 25_201;
 
@@ -55,20 +58,6 @@ pub(super) fn check(compiled: &Compiled) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-/// Refuses paths on which no answer comes before the handshake is given up.
-pub(super) fn check_path(rtt: Span, capacity: Rate) -> Result<(), Error> {
-    /// Datagrams that open a connection are of full size both ways (RFC 9000, section 14.1).
-    const FULL: Bytes = Bytes::new(1_500);
-    let answer = rtt + capacity.transmission_time(FULL) * 2;
-    if answer < SILENCE {
-        return Ok(());
-    }
-    Err(Error::NotOverQuic(format!(
-        "the first answer takes {answer} at {capacity} and an RTT of {rtt}, and a connection without one is given up after {SILENCE}; \
-         a shorter RTT or more capacity can be raced"
-    )))
 }
 
 /// Somebody who listens to a flow while all run, and says when that is enough.
@@ -200,7 +189,7 @@ pub(super) fn run(
     check(compiled)?;
     let shared = Arc::new(Shared { stack, over: AtomicBool::new(false), open: AtomicUsize::new(0) });
     // Handshake, a retry and the request take three round trips, of which the plan knows one.
-    let rtt = longest_rtt(&compiled.simulation);
+    let rtt = longest_rtt(&compiled.simulation, config.until);
     let config = traffic::RunConfig { until: config.until + rtt * 3, ..config };
     let mut flows = Vec::new();
     for number in 0..plan.flows.len() {
@@ -237,9 +226,16 @@ pub(super) fn run(
     Ok(all)
 }
 
-/// The longest way there and back, without queues.
-fn longest_rtt(simulation: &SimulationConfig) -> Span {
-    let links = |links: &[usize]| links.iter().map(|link| simulation.links[*link].delay).sum::<Span>();
+/// The longest way there and back in a run until then, behind FIFO queues that are full, if they
+/// have a limit: those of other disciplines keep themselves short, or let a new flow pass.
+fn longest_rtt(simulation: &SimulationConfig, until: Time) -> Span {
+    let queue = |link: &LinkConfig| match link.queue.most_bytes(FULL) {
+        u64::MAX => Span::ZERO,
+        _ if !matches!(link.queue, QueueConfig::DropTail(_)) => Span::ZERO,
+        bytes => link.rate.peak().transmission_time(Bytes::new(bytes)).min(until.since(Time::ZERO)),
+    };
+    let link = |link: &LinkConfig| link.delay + queue(link);
+    let links = |links: &[usize]| links.iter().map(|number| link(&simulation.links[*number])).sum::<Span>();
     let ways = simulation.flows.iter().map(|flow| {
         links(&flow.forward) + links(&flow.reverse) + flow.access.delay + flow.tail_delay + flow.return_delay
     });
@@ -267,20 +263,4 @@ fn ended(flow: Flow) -> Result<(FlowOutcome, Option<Seen>), Error> {
     let departures = told.departures.iter().filter_map(|left| Some((left.message, left.sample?))).collect();
     let seen = Seen { began: told.began, companion: flow.keys.get(1).copied(), exit: told.exit, reads, departures };
     Ok((outcome, Some(seen)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_whose_first_answer_comes_too_late_is_refused() {
-        let fast = Rate::from_mbps(10);
-        assert!(check_path(Span::from_millis(2_900), fast).is_ok());
-        assert!(check_path(Span::from_millis(3_000), fast).is_err());
-        // 24 000 bits there and back.
-        assert!(check_path(Span::from_millis(10), Rate::from_bps(9_000)).is_ok());
-        let refused = check_path(Span::from_millis(10), Rate::from_bps(8_000)).unwrap_err().to_string();
-        assert!(refused.contains("the first answer takes 3.01 s at 8 kbit/s"), "{refused}");
-    }
 }

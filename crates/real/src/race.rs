@@ -84,7 +84,6 @@ pub fn left_out(race: &Race, transport: Transport) -> Result<Vec<String>, Error>
             #[cfg(feature = "quic")]
             Transport::Quic(_) => {
                 super::quic::check(&compiled)?;
-                super::quic::check_path(race.path.rtt, race.capacity())?;
                 not_over_quic(&scenario)
             }
         };

@@ -5,9 +5,9 @@
 //! each packet with another Retry; the stack would go on asking for a minute. Before the handshake
 //! is over no stateless reset helps either: the client knows no token.
 
-use flowstart_units::Time;
+use flowstart_units::{Span, Time};
 
-use super::{Failed, SILENCE};
+use super::Failed;
 use crate::clock::Clock;
 use crate::endpoint::{Endpoint, Limits};
 use crate::tap::Tap;
@@ -110,22 +110,27 @@ impl Attempts {
         self.newest[number].over = true;
     }
 
+    /// How long nothing new may arrive.
+    pub(super) fn silence(&self) -> Span {
+        self.limits.silence
+    }
+
     /// When the next attempt is over, if nothing new arrives before.
     pub(super) fn deadline(&self) -> Time {
         let trying = self.newest.iter().filter(|attempt| !attempt.over);
-        trying.map(|attempt| attempt.since + SILENCE).min().unwrap_or(Time::NEVER)
+        trying.map(|attempt| attempt.since + self.silence()).min().unwrap_or(Time::NEVER)
     }
 
     /// A connection whose attempt got stuck.
     pub(super) fn stuck(&self, now: Time) -> Option<usize> {
-        self.newest.iter().position(|attempt| !attempt.over && attempt.since + SILENCE <= now)
+        self.newest.iter().position(|attempt| !attempt.over && attempt.since + self.silence() <= now)
     }
 
     /// Tries a connection anew.
     pub(super) fn next(&mut self, now: Time, number: usize) -> Result<(Endpoint, Option<Tap>), Failed> {
         let before = self.newest[number].before + 1;
         if before >= self.limits.attempts {
-            let (to, seconds) = (self.to, SILENCE.as_secs_f64());
+            let (to, seconds) = (self.to, self.silence().as_secs_f64());
             let each = format!("{before} attempts got stuck, each for {seconds} s");
             return Err(Failed(match self.newest[number].refused {
                 true => format!("{to} answered, but nobody listens there any more: {each}"),

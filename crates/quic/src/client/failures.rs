@@ -2,9 +2,9 @@
 
 use std::net::SocketAddr;
 
-use flowstart_units::Time;
+use flowstart_units::{Span, Time};
 
-use super::{Client, Failed, Line, SILENCE};
+use super::{Client, Failed, Line};
 use crate::data::Receiving;
 use crate::message::{NOT_UNDERSTOOD, UNWANTED};
 use crate::stack::ConnectionError;
@@ -14,8 +14,8 @@ use crate::tls;
 pub(crate) const PASSES: &str = ": is `flowstart serve` running there, and do UDP datagrams of 1200 bytes pass?";
 
 /// What is said if nothing ever comes back, or nothing that makes sense.
-pub(super) fn unreachable(to: SocketAddr, senseless: bool) -> String {
-    let seconds = SILENCE.as_secs_f64();
+pub(super) fn unreachable(to: SocketAddr, silence: Span, senseless: bool) -> String {
+    let seconds = silence.as_secs_f64();
     match senseless {
         true => format!("what came back from {to} within {seconds} s is no handshake of QUIC{PASSES}"),
         false => format!("nothing came back from {to} within {seconds} s{PASSES}"),
@@ -62,7 +62,7 @@ impl Client {
                 format!("{to} has reset the connection: `flowstart serve` there was started anew, or gave it up")
             }
             ConnectionError::TimedOut if self.heard => format!("{to} went silent"),
-            ConnectionError::TimedOut => unreachable(to, self.senseless),
+            ConnectionError::TimedOut => unreachable(to, self.attempts.silence(), self.senseless),
             other => format!("{to} ended the connection: {other}"),
         })
     }

@@ -85,6 +85,9 @@ macro_rules! adapter {
             }
         }
 
+        /// Time for which a client may use the token of a Retry at least: the stack's own.
+        const TOKENS: Duration = Duration::from_secs(15);
+
         fn outgoing(transmit: &$proto::Transmit) -> Transmit {
             Transmit { to: transmit.destination, ecn: transmit.ecn.map(Into::into), size: transmit.size }
         }
@@ -172,6 +175,8 @@ macro_rules! adapter {
                         let mut transport = transport(&settings, &factory);
                         transport.receive_window(VarInt::from_u32(settings.receive_window.min(UNASKED)));
                         server.transport_config(Arc::new(transport));
+                        // Who is waited for so long may use what he was told as late.
+                        server.retry_token_lifetime(settings.idle.max(TOKENS));
                         // To where whoever drives it admits clients.
                         server.migration(true);
                         Some(Arc::new(server))

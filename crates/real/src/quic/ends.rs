@@ -3,6 +3,7 @@
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
+use std::time::Duration;
 
 use flowstart_congestion::{ControllerConfig, StartExit};
 use flowstart_emulator::Clock as WorldClock;
@@ -23,6 +24,9 @@ const LOOK_UP: Span = Span::from_millis(50);
 const AT_ONCE: Span = Span::from_micros(3);
 /// How often at most.
 const READINGS: usize = 20;
+/// Time for which an end waits for the other, which is there as long as the run lasts: what is
+/// silent is a queue, or a path that lets nothing pass. (own choice: more than a buffer holds)
+const PATIENCE: Span = Span::from_secs(3600);
 /// More than any transfer has, and little enough to be added to.
 const PLENTY: u64 = 1 << 50;
 
@@ -144,9 +148,10 @@ fn mtu() -> u16 {
     u16::try_from(MTU).unwrap_or(u16::MAX) - headers
 }
 
-/// The limits of both ends: nothing is refused.
+/// The limits of both ends: nothing is refused, and nobody is given up who may be waited for.
 fn limits(stack: Stack) -> Limits {
-    Limits { stack, mtu: mtu(), ..Limits::default() }
+    let idle = Duration::from_nanos(PATIENCE.as_nanos());
+    Limits { stack, mtu: mtu(), idle, silence: PATIENCE, ..Limits::default() }
 }
 
 /// The controller of a flow, for packets of QUIC.
