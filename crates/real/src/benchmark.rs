@@ -9,7 +9,7 @@ use flowstart_benchmark::{Attained, Benchmark, Kept, ProbedRate};
 use flowstart_emulator::{Fidelity, traffic};
 use flowstart_parallel::Cancel;
 use flowstart_race::Contestant;
-use flowstart_scenario::Scenario;
+use flowstart_scenario::{PathSpec, Scenario};
 use flowstart_service_curve::{
     MessageTrain, ProbeVerdict, Record, RecordError, estimate_records, last_wanted, probe_rate, read_csv,
 };
@@ -17,7 +17,9 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::Error;
 use super::commanded::{Commanded, Program, command, try_out};
-use super::controls::{like, other_start};
+#[cfg(feature = "quic")]
+use super::controls::not_over_quic_of_path;
+use super::controls::{like, not_real_of_path, other_start};
 use super::probe::{Probed, probe};
 use super::stamps::StampCheck;
 
@@ -128,6 +130,16 @@ impl Stack {
             #[cfg(feature = "quic")]
             Self::Quic(contestant, stack) => format!("{contestant} (QUIC, {})", stack.name()),
             Self::Program(program) => format!("{} (program)", program.name()),
+        }
+    }
+
+    /// What of a path has no effect on its receivers, in words; `None` if all of it has.
+    #[must_use]
+    pub fn leaves_out(&self, path: &PathSpec) -> Option<String> {
+        match self {
+            #[cfg(feature = "quic")]
+            Self::Quic(..) => not_over_quic_of_path(path),
+            Self::Control(_) | Self::Program(_) => not_real_of_path(path),
         }
     }
 

@@ -99,6 +99,13 @@ pub fn not_real_of_path(path: &PathSpec) -> Option<String> {
     path.merged_acks.map(|_| format!("path.merged_acks: {why}"))
 }
 
+/// The same where receivers are this project's QUIC.
+#[cfg(feature = "quic")]
+pub(super) fn not_over_quic_of_path(path: &PathSpec) -> Option<String> {
+    let why = "the receivers are this project's QUIC, which answers at once what has arrived by then, with one ACK";
+    path.merged_acks.map(|_| format!("path.merged_acks: {why}"))
+}
+
 /// What a scenario asks for that the kernel does not do, in words; the rest is done.
 #[must_use]
 pub fn not_real(scenario: &Scenario, compiled: &Compiled) -> Vec<String> {
@@ -166,7 +173,7 @@ pub fn not_real(scenario: &Scenario, compiled: &Compiled) -> Vec<String> {
     list
 }
 
-/// What flows of a scenario ask for that this project's QUIC does not do, in words.
+/// What a scenario asks for that this project's QUIC does not do, in words.
 #[cfg(feature = "quic")]
 pub(super) fn not_over_quic(scenario: &Scenario) -> Vec<String> {
     let Some(plain) = Scenario::parse("default", DEFAULT).ok().and_then(|mut default| default.flow.pop()) else {
@@ -183,6 +190,7 @@ pub(super) fn not_over_quic(scenario: &Scenario) -> Vec<String> {
             ));
         }
     }
+    list.extend(scenario.path.as_ref().and_then(not_over_quic_of_path));
     list
 }
 
@@ -243,6 +251,20 @@ mod tests {
         let said = lines("merged_acks = { within = \"2 ms\" }\n");
         assert!(said.iter().any(|line| line.starts_with("path.merged_acks: ")), "{said:?}");
         assert!(!lines("").iter().any(|line| line.contains("merged_acks")));
+    }
+
+    /// Nothing was said of it, or that a kernel merges what no kernel does.
+    #[cfg(feature = "quic")]
+    #[test]
+    fn acks_that_a_path_merges_are_said_not_to_be_merged_by_quic() {
+        let lines = |path: &str| {
+            let text = format!("[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\n{path}[[flow]]\n");
+            not_over_quic(&Scenario::parse("test", &text).unwrap())
+        };
+        let said = lines("merged_acks = { within = \"2 ms\" }\n");
+        let quic = |line: &String| line.starts_with("path.merged_acks: ") && !line.contains("GRO");
+        assert!(said.len() == 1 && said.iter().all(quic), "{said:?}");
+        assert!(lines("").is_empty());
     }
 
     #[test]

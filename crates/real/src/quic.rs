@@ -264,3 +264,22 @@ fn ended(flow: Flow) -> Result<(FlowOutcome, Option<Seen>), Error> {
     let seen = Seen { began: told.began, companion: flow.keys.get(1).copied(), exit: told.exit, reads, departures };
     Ok((outcome, Some(seen)))
 }
+
+#[cfg(test)]
+mod tests {
+    use flowstart_scenario::Scenario;
+
+    use super::*;
+
+    #[test]
+    fn a_handshake_may_wait_in_a_full_fifo_but_not_in_one_without_a_limit() {
+        let longest = |path: &str| {
+            let text = format!("[path]\ncapacity = \"6 Mbit/s\"\nrtt = \"30 ms\"\n{path}[[flow]]\n");
+            let compiled = Scenario::parse("test", &text).unwrap().simulation(0).unwrap();
+            longest_rtt(&compiled.simulation, Time::ZERO + Span::from_secs(60)).as_nanos() / 1_000_000
+        };
+        assert!((4_029..=4_031).contains(&longest("buffer = \"4 s\"\n")), "{}", longest("buffer = \"4 s\"\n"));
+        assert_eq!(longest("buffer = \"unlimited\"\n"), 30);
+        assert_eq!(longest("queue = \"fq_codel\"\n"), 30);
+    }
+}

@@ -122,7 +122,10 @@ pub(super) fn measure(
     flowstart_real::check_benchmark(benchmark, &stacks)?;
     let finished = folder.map(|folder| Finished::open(folder, benchmark, args.resume)).transpose()?;
     let finished = finished.as_ref().map(|finished| finished as &dyn Kept);
-    if let Some(line) = flowstart_real::not_real_of_path(&benchmark.race.path) {
+    let mut left_out: Vec<String> = stacks.iter().filter_map(|stack| stack.leaves_out(&benchmark.race.path)).collect();
+    left_out.sort_unstable();
+    left_out.dedup();
+    for line in left_out {
         note(&format!("not as in the simulator: {line}"));
     }
     // Before threads are started.

@@ -185,8 +185,8 @@ fn value(result: &RaceResult, contestant: &ContestantResult, measure: Measure) -
 pub(super) fn conditions(result: &RaceResult) -> Vec<String> {
     if let Some(stack) = &result.race.quic {
         return vec![format!(
-            "Senders and receivers: this project's QUIC over {stack}, full packets of 1500 bytes, an ACK for every \
-             packet, ECN-capable."
+            "Senders and receivers: this project's QUIC over {stack}, full packets of 1500 bytes, an ACK at once for \
+             every packet, or for all that were there by then, ECN-capable."
         )];
     }
     if result.race.real {
