@@ -349,7 +349,7 @@ fn who_is_interrupted_says_what_was_transferred() {
     let [kept, copy] = ["kept.json", "copy"].map(|name| folder.path().join(name));
     for (options, word) in [
         (&["-t", "0", "--json"][..], "\"interrupted\": true"),
-        (&["-t", "40", "-R"], "then interrupted: not all of it may have arrived"),
+        (&["-t", "40", "-R"], "then interrupted: so much was acknowledged by then"),
         (&["-t", "40", "-o", kept.to_str().unwrap()], ", then interrupted"),
         (&["--file", "large", "--json", "-o", copy.to_str().unwrap()], "\"interrupted\": true"),
     ] {

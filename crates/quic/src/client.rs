@@ -46,6 +46,8 @@ const STALLED: Span = Span::from_secs(60);
 /// ... or for so long, if packets of data are on their way: before a slow link much of it may wait.
 /// (own choice: more than 10 MB take at 128 kbit/s)
 const DRAINING: Span = Span::from_secs(700);
+/// Who only receives knows of the path what was acknowledged so recently. (own choice)
+const RTT_LASTS: Span = Span::from_secs(2);
 /// Packets on their way that need not be data: each asks whether the server is there.
 const ASKING: u32 = 4;
 
@@ -85,7 +87,7 @@ pub struct Transferred {
 /// What one end knows of a transfer that goes on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SoFar {
-    /// From the sender, if this is it: of the bytes that it has given out.
+    /// From the sender, if this is it: of the bytes that were acknowledged.
     pub report: Option<Report>,
     /// From the receiver, if this is it: of the bytes that have arrived without a gap.
     pub received: Option<Received>,
@@ -139,6 +141,8 @@ pub struct Client {
     read: u64,
     fingerprint: Option<Fingerprint>,
     handshake: Span,
+    /// What the stack measured of what this end sends, smoothed, and when that changed last.
+    stack_rtt: (Span, Time),
     /// Bytes sent and received, with headers.
     carried: u64,
     ended: Option<(Time, Result<(), Failed>)>,
@@ -207,6 +211,7 @@ impl Client {
             read: 0,
             fingerprint: None,
             handshake: Span::ZERO,
+            stack_rtt: (Span::ZERO, now),
             carried: 0,
             ended: None,
         })
@@ -217,7 +222,7 @@ impl Client {
     pub fn progress(&self) -> u64 {
         match (&self.receiving, &self.sending) {
             (Some(receiving), _) => receiving.delivered(),
-            (None, Some(sending)) => sending.offered(),
+            (None, Some(sending)) => sending.arrived(),
             (None, None) => 0,
         }
     }
@@ -226,7 +231,8 @@ impl Client {
     #[must_use]
     pub fn so_far(&self, now: Time) -> SoFar {
         let received = self.receiving.as_ref().map(Receiving::received);
-        let report = self.sending.as_ref().filter(|sending| sending.began().is_some()).map(|it| it.report(now));
+        let sending = self.sending.as_ref().filter(|sending| sending.began().is_some());
+        let report = sending.map(|it| Report { bytes: it.arrived(), ..it.report(now) });
         SoFar { report, received, handshake: self.handshake, fingerprint: self.fingerprint }
     }
 
@@ -279,11 +285,14 @@ impl Client {
         self.endpoints.get_mut(connection)?.connection(0)?.ledger()
     }
 
-    /// The latest RTT that this end measured of its data; `None` if it has sent none that was
-    /// acknowledged.
+    /// The latest RTT that this end measured of its data. Where it only receives it is that of what
+    /// it says now and then of what it has read, smoothed. `None` if nothing was acknowledged yet,
+    /// or for long.
     #[must_use]
-    pub fn last_rtt(&self) -> Option<Span> {
-        self.sending.as_ref().map(Sending::last_rtt).filter(|rtt| !rtt.is_zero())
+    pub fn last_rtt(&self, now: Time) -> Option<Span> {
+        let (rtt, changed) = self.stack_rtt;
+        let received = || if now.since(changed) < RTT_LASTS { rtt } else { Span::ZERO };
+        Some(self.sending.as_ref().map_or_else(received, Sending::last_rtt)).filter(|rtt| !rtt.is_zero())
     }
 
     fn carries(&mut self, bytes: usize) {
@@ -470,6 +479,12 @@ impl Client {
         let news = data + self.sending.as_ref().map_or(0, Sending::offered) + self.messages;
         if news != self.news.1 {
             self.news = (now, news);
+        }
+        if let Some(connection) = self.endpoints[0].connection(0) {
+            let rtt = connection.handshake_rtt();
+            if !self.handshake.is_zero() && rtt != self.stack_rtt.0 {
+                self.stack_rtt = (rtt, now);
+            }
         }
         let mut connections = self.endpoints.iter_mut().filter_map(|endpoint| endpoint.connection(0)?.ledger());
         self.draining = connections.any(|ledger| ledger.in_flight() > ASKING);

@@ -444,6 +444,7 @@ impl Ledger {
             self.delivered_at = self.delivered_at.max(now - waited);
         }
         self.counts.delivered += u64::from(packets);
+        self.counts.delivered_bytes += batch.bytes;
         if let Some(rtt) = rtt {
             self.sample(rtt);
             self.counts.acks += 1;

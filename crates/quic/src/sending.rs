@@ -73,6 +73,8 @@ pub struct Sending {
     moved: bool,
     stale: [bool; 2],
     totals: [crate::ledger::Counts; 2],
+    /// Bytes of each connection that the other end has acknowledged.
+    acknowledged: [u64; 2],
     exit: Option<(String, u64)>,
     fault: Option<String>,
 }
@@ -121,6 +123,7 @@ impl Sending {
             moved: false,
             stale: [false; 2],
             totals: Default::default(),
+            acknowledged: [0; 2],
             exit: None,
             fault: None,
         }
@@ -206,6 +209,12 @@ impl Sending {
         self.next
     }
 
+    /// Bytes that the other end has acknowledged so far, but for the little that packets vary in.
+    #[must_use]
+    pub fn arrived(&self) -> u64 {
+        if self.is_complete() { self.next } else { self.acknowledged.iter().sum::<u64>().min(self.next) }
+    }
+
     /// When data could be sent for the first time.
     #[must_use]
     pub fn began(&self) -> Option<Time> {
@@ -287,6 +296,7 @@ impl Sending {
         let counts = ledger.counts();
         if counts.acks > self.totals[number].acks {
             self.rtts.add(ledger.latest_rtt().as_nanos());
+            self.acknowledged[number] = self.lanes[number].acknowledged(ledger.sent_for_good(), counts.delivered_bytes);
             if number == 0 {
                 self.rounds.look(now, self.over, ledger);
             }
@@ -344,7 +354,7 @@ impl Sending {
         self.ended.is_some()
     }
 
-    /// What there is to report now.
+    /// What there is to report now: of bytes that were given out.
     #[must_use]
     pub fn report(&self, now: Time) -> Report {
         let total = |count: fn(&crate::ledger::Counts) -> u64| self.totals.iter().map(count).sum();

@@ -191,6 +191,48 @@ fn a_deep_buffer_teaches_what_the_path_carries_by_its_queue() {
     }
 }
 
+/// What left counted: in a deep buffer that is twice what the path carries, and then nothing.
+#[test]
+fn an_upload_goes_on_as_fast_as_the_other_end_acknowledges_it() {
+    for (loss, contestant) in
+        [(0, ("slow_start", "reno")), (0, ("fair_queuing_probe", "delay_or_cubic")), (50, ("slow_start", "cubic"))]
+    {
+        let link =
+            Link { rate: Rate::from_mbps(4), delay: Span::from_millis(20), buffer: 2000, loss, ..Link::default() };
+        let asked = Request { size: None, nanos: Some(6_000_000_000), ..request(Direction::Up, 0, contestant) };
+        let mut world = world(&link, asked, None, Service::default());
+        for tenths in 5..60 {
+            world.run_until(Time::ZERO + Span::from_millis(tenths * 100));
+            // An ACK is 20 ms old; what arrived behind a gap was not read yet, but acknowledged.
+            let (known, read) = (world.client.progress(), world.server.received());
+            let what = format!("{contestant:?}, {tenths}: {known} of {read}");
+            assert!(known + 20_000 + read / 50 >= read, "{what}");
+            assert!(loss > 0 || known <= read + read / 50, "{what}");
+            let carried = tenths * 100 * 500;
+            assert!(known <= carried, "{what}");
+            let report = world.client.so_far(world.now).report.unwrap();
+            assert_eq!(report.bytes, known);
+        }
+    }
+}
+
+/// It says now and then what it has read, and that is acknowledged.
+#[test]
+fn who_only_receives_knows_an_rtt_with_the_queue_once_it_has_said_something() {
+    let link = Link { buffer: 400, ..Link::default() };
+    let asked = request(Direction::Down, 20_000_000, ("slow_start", "reno"));
+    let mut world = world(&link, asked, None, Service::default());
+    world.run_until(Time::ZERO + Span::from_millis(100));
+    let rtt = world.client.last_rtt(world.now).unwrap();
+    assert!(rtt < Span::from_millis(25), "that of the request: {rtt}");
+    world.run_until(Time::ZERO + Span::from_secs(6));
+    let rtt = world.client.last_rtt(world.now).unwrap();
+    assert!(rtt > Span::from_millis(50) && rtt < Span::from_millis(300), "{rtt}");
+    world.pipes[1].link.rate = Rate::from_mbps(1);
+    world.run_until(Time::ZERO + Span::from_secs(10));
+    assert_eq!(world.client.last_rtt(world.now), None, "little was read, and nothing said for long");
+}
+
 #[test]
 fn marks_are_heard_and_keep_the_queue_short() {
     let link = Link { mark: 10, ..Link::default() };

@@ -180,7 +180,7 @@ pub(super) fn text_so_far(request: &Request, so_far: &SoFar) -> String {
     if let Some(report) = &so_far.report {
         let rate = in_words(rate(report.bytes, report.nanos));
         let sent = format!("{} bytes in {:.3} s, {rate}", report.bytes, report.nanos as f64 / 1e9);
-        rows.push(("sent", format!("{sent}, then interrupted: not all of it may have arrived")));
+        rows.push(("transferred", format!("{sent}, then interrupted: so much was acknowledged by then")));
         rows.extend(of_sender(report));
     }
     table(&rows)
@@ -298,7 +298,7 @@ impl Live {
         Self { shown, last: (Time::ZERO, 0) }
     }
 
-    /// Twice a second: bytes, rate since the last time, RTT if this end measures it.
+    /// Twice a second: bytes, rate since the last time, RTT if one was measured.
     pub(super) fn show(&mut self, now: Time, bytes: u64, rtt: Option<Span>) {
         let since = now.since(self.last.0);
         if !self.shown || since < Span::from_millis(500) {
@@ -360,7 +360,7 @@ mod tests {
         }
     }
 
-    /// Whoever only receives knows the RTT of the handshake, which stays what it was.
+    /// Whoever only receives knows the RTT of the handshake alone for as long as it says nothing.
     #[test]
     fn the_line_has_no_rtt_where_none_is_measured() {
         let rate = Rate::from_mbps(20);

@@ -123,7 +123,7 @@ impl Target {
         let proposed = memory.as_mut().and_then(|memory| memory.propose(place, today(), &mut config));
         let mut stopped = None;
         let (client, real_time) = self.drive(request, (config, sink), proposed, &mut |client, now| {
-            if stopped.is_none() && !live(now, client.progress(), client.last_rtt()) {
+            if stopped.is_none() && !live(now, client.progress(), client.last_rtt(now)) {
                 stopped = Some(client.so_far(now));
                 client.stop(now, "interrupted");
             }

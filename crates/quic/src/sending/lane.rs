@@ -73,6 +73,12 @@ impl Lane {
         self.retired.len() < before
     }
 
+    /// Bytes that were acknowledged, if those of so many bytes of packets were; the beginnings of
+    /// pieces count.
+    pub(super) fn acknowledged(&self, sent: ForGood, delivered: u64) -> u64 {
+        sent.acknowledged(self.written.saturating_sub(self.ready(sent)), delivered)
+    }
+
     /// Bytes that wait to be sent, or to be sent again: what is lost waits anew.
     pub(super) fn ready(&self, sent: ForGood) -> u64 {
         let (written, before) = self.emptied;
