@@ -215,6 +215,11 @@ impl Sending {
         if self.is_complete() { self.next } else { self.acknowledged.iter().sum::<u64>().min(self.next) }
     }
 
+    /// Packets that the other end has acknowledged so far.
+    pub(crate) fn delivered(&self) -> u64 {
+        self.totals.iter().map(|counts| counts.delivered).sum()
+    }
+
     /// When data could be sent for the first time.
     #[must_use]
     pub fn began(&self) -> Option<Time> {

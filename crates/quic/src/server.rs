@@ -63,7 +63,8 @@ struct Unwanted {
 const MOST_UNWANTED: usize = 2;
 /// How long such a handshake may take.
 const UNWANTED_MOST: Span = Span::from_secs(10);
-/// How much longer than a transfer may take those who send to the server may.
+/// How much longer than a transfer may take those who send to the server may, and how long nothing
+/// of what is under way then may arrive.
 const LATER: Span = Span::from_secs(10);
 
 #[derive(Debug)]
@@ -86,12 +87,35 @@ struct Session {
     resumed: Option<Observed>,
     /// What its peer was allowed for it; none once it is reckoned up.
     share: Option<Share>,
+    /// Nothing new leaves when its time is over: what is under way then is waited for.
+    drains: bool,
+    /// When it was looked at last whether it goes on after its time, and how much had arrived then.
+    checked: Option<(Time, u64)>,
 }
 
 impl Session {
     /// What it sends cannot be sent, and its client does not know.
     fn is_to_be_refused(&self) -> bool {
         !self.told && self.sending.as_ref().is_some_and(|sending| sending.fault().is_some())
+    }
+
+    /// When it is to be looked at next whether it takes too long.
+    fn due(&self, most: Span) -> Time {
+        self.checked.map_or(self.began + most, |(at, _)| at + LATER)
+    }
+
+    /// Whether it may go on although that time has come: what waits in queues arrives within as
+    /// long again, for a start that doubles has no more waiting than it has delivered.
+    fn goes_on(&mut self, most: Span) -> bool {
+        let (sent, read) =
+            (self.sending.as_ref().map(Sending::delivered), self.receiving.as_ref().map(Receiving::taken));
+        let (at, arrived) = (self.due(most), sent.or(read).unwrap_or(0));
+        let last = self.began + most + most + LATER;
+        let goes_on = self.checked.is_none_or(|(_, before)| self.drains && arrived > before && at < last);
+        if goes_on {
+            self.checked = Some((at, arrived));
+        }
+        goes_on
     }
 
     /// What it has had counts for its peer from now on, and its share no more.
@@ -517,16 +541,20 @@ impl Server {
 
     /// When each connection takes too long.
     fn ends(&self) -> impl Iterator<Item = (usize, Time)> {
-        let most = self.service.most_time + LATER;
+        let most = self.service.most_time;
         let of_lines = self.lines.iter().map(move |(number, line)| {
             let session = line.session.and_then(|(session, _)| self.sessions.get(&session));
-            (*number, session.map_or(line.since, |session| session.began) + most)
+            (*number, session.map_or(line.since + most + LATER, |session| session.due(most)))
         });
         of_lines.chain(self.unwanted.iter().map(|(number, each)| (*number, each.since + UNWANTED_MOST)))
     }
 
     /// Ends what takes too long.
     fn expire(&mut self, now: Time) {
+        let most = self.service.most_time;
+        for session in self.sessions.values_mut() {
+            while session.due(most) <= now && session.goes_on(most) {}
+        }
         let late: Vec<usize> = self.ends().filter(|(_, at)| *at <= now).map(|(number, _)| number).collect();
         for number in late {
             if let Some(connection) = self.endpoint.connection(number) {

@@ -233,6 +233,37 @@ fn who_only_receives_knows_an_rtt_with_the_queue_once_it_has_said_something() {
     assert_eq!(world.client.last_rtt(world.now), None, "little was read, and nothing said for long");
 }
 
+/// What waited in the queue was thrown away with all that had arrived.
+#[test]
+fn data_for_a_time_below_the_limit_is_waited_for_behind_any_queue() {
+    // A FIFO of 15 s.
+    let link = Link { rate: Rate::from_mbps(1), delay: Span::from_millis(20), buffer: 1250, ..Link::default() };
+    let service = Service { most_time: Span::from_secs(30), ..Service::default() };
+    for direction in [Direction::Up, Direction::Down] {
+        let asked = request(direction, 0, ("slow_start", "reno"));
+        let timed = Request { size: None, nanos: Some(28_000_000_000), ..asked.clone() };
+        let world_of = |asked: &Request| world(&link, asked.clone(), None, service.clone());
+        let outcome = world_of(&timed).run(Span::from_secs(120)).0.unwrap();
+        let (report, received) = (outcome.report, outcome.received);
+        assert!(received.intact && received.bytes == report.bytes, "{direction:?}: {report:?}");
+        assert!(report.nanos > 40_000_000_000 && report.nanos < 70_000_000_000, "{direction:?}: {report:?}");
+        // Of which nothing arrives any more but what has passed the queue by then.
+        let mut silent = world_of(&timed);
+        silent.run_until(Time::ZERO + Span::from_secs(31));
+        silent.cut(true);
+        silent.run_until(Time::ZERO + Span::from_secs(61));
+        assert!(silent.server.take_news().iter().any(|news| matches!(news, News::BrokenOff(_))), "{direction:?}");
+        // Bytes that reach the limit end there where the server sends, and take ten seconds more
+        // where it cannot know that they end.
+        let endless = world_of(&Request { size: Some(100_000_000), ..asked });
+        let outcome = endless.run(Span::from_secs(120)).0;
+        match direction {
+            Direction::Down => assert!(outcome.unwrap().received.bytes > 3_000_000),
+            Direction::Up => assert!(outcome.unwrap_err().to_string().contains("takes too long")),
+        }
+    }
+}
+
 #[test]
 fn marks_are_heard_and_keep_the_queue_short() {
     let link = Link { mark: 10, ..Link::default() };

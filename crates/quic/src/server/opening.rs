@@ -86,6 +86,9 @@ impl Server {
             begun: false,
             resumed,
             share: Some(share),
+            // A client that said how long it sends has nothing new either.
+            drains: request.direction == Direction::Down || request.nanos.is_some(),
+            checked: None,
         };
         line.session = Some((request.session, 0));
         if let (Some(control), Some(connection)) = (line.control, self.endpoint.connection(number)) {
