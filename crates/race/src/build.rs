@@ -69,7 +69,7 @@ impl Contestant {
     fn ticking(&self) -> AvoidanceConfig {
         match &self.avoidance {
             AvoidanceConfig::Cubic(config) if self.linux => {
-                AvoidanceConfig::Cubic(CubicConfig { hz: config.hz.or(Some(LINUX_HZ)), ..config.clone() })
+                AvoidanceConfig::Cubic(CubicConfig { hz: config.hz.or(Some(LINUX_HZ)), ..*config })
             }
             other => other.clone(),
         }

@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(merged(&[number(3.0), Cell::Missing]), Cell::Missing);
         assert_eq!(merged(&[Cell::Missing]), Cell::Missing);
         let (at_least, within) = (Cell::between(2.0, None, 1), Cell::between(0.0, Some(4.0), 1));
-        assert_eq!(merged(&[within.clone()]), within);
+        assert_eq!(merged(std::slice::from_ref(&within)), within);
         assert_eq!(merged(&[number(3.0), within.clone(), number(2.0)]), within);
         assert_eq!(merged(&[number(3.0), within, at_least]), Cell::between(0.0, None, 1));
     }
