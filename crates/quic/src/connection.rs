@@ -341,6 +341,13 @@ impl Connection {
         }
     }
 
+    /// A packet with nothing that anybody waits for is to leave when the controller lets it, and
+    /// will be acknowledged.
+    pub(crate) fn ping(&mut self) {
+        self.waiting = false;
+        self.inner.ping();
+    }
+
     /// The next datagram, if one may leave now. [`departed`](Self::departed) must follow.
     ///
     /// # Errors

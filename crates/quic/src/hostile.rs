@@ -65,6 +65,7 @@ fn looked(rates: &[u64], between: Option<[u64; 2]>) -> Looked {
         behind: None,
         tested: 0,
         doubt: None,
+        alone: None,
         between,
         rtt: 1,
         packet: 1480,

@@ -33,10 +33,22 @@ enum Part {
     Before,
     /// A train, by its number.
     Train(u32),
+    /// ... and ahead of what counts of it, to take what a token bucket has saved.
+    Lead(u32),
     /// It met no queue of ours.
     Calm,
     /// What was not delivered at first.
     After,
+}
+
+impl Part {
+    /// The train that it is of, if it is of one.
+    fn train(self) -> Option<u32> {
+        match self {
+            Self::Train(train) | Self::Lead(train) => Some(train),
+            Self::Before | Self::Calm | Self::After => None,
+        }
+    }
 }
 
 /// A packet of the first connection.
@@ -88,6 +100,9 @@ pub(crate) struct Look {
     fast: Option<Span>,
     /// A train ended slower than that of the pair before.
     slower: bool,
+    /// Packets that a token bucket was seen to let pass at once, and has none left behind; at least
+    /// the first, which waits for nothing anyway.
+    saved: u32,
     /// What arrived over both connections, in the order of its ACKs.
     ways: Vec<bucket::Way>,
     smallest: Span,
@@ -120,6 +135,8 @@ pub(crate) struct Look {
     settled: Option<Range<u64>>,
     /// Number of the lone packet behind the trains sent last, until the next are planned.
     lone: Option<u64>,
+    /// Small packets, each with a lone one behind it.
+    lights: bucket::Lights,
     spending: Spending,
 }
 
@@ -142,6 +159,7 @@ impl Look {
             service: Span::ZERO,
             fast: None,
             slower: false,
+            saved: 1,
             ways: Vec::new(),
             smallest: Span::MAX,
             quickest: 0,
@@ -160,6 +178,7 @@ impl Look {
             tried: Time::ZERO,
             settled: None,
             lone: None,
+            lights: bucket::Lights::default(),
             spending: Spending { limit, carried: [0; 2], counts: Default::default(), given: 0 },
         }
     }
@@ -172,10 +191,14 @@ impl Look {
         }
     }
 
-    /// True as long as a connection has nothing to send: what it is given before leaves after all
-    /// the same.
-    pub(crate) fn waits(&self, connection: usize) -> bool {
-        connection > 0 && !matches!(self.stage, LookStage::Detection(_))
+    /// True as long as a connection has nothing to send: what it is given before leaves in place of
+    /// a small packet, or when all is over.
+    pub(crate) fn waits(&mut self, connection: usize, now: Time) -> bool {
+        connection > 0
+            && match &mut self.stage {
+                LookStage::Detection(detector) => detector.departure(connection, now) == Departure::Hold,
+                _ => true,
+            }
     }
 
     /// True as long as what a connection has left is for trains that are about to be planned.
@@ -200,6 +223,7 @@ impl Look {
             LookStage::Detection(detector) => detector.departure(connection, now),
             LookStage::Trains => match self.plan.front() {
                 Some((at, ..)) if connection == 0 => Departure::At(*at),
+                _ if connection > 0 => self.light_leaves(),
                 _ => Departure::Hold,
             },
             LookStage::Over => self.rest(now),
@@ -263,6 +287,8 @@ impl Look {
                 self.lone.get_or_insert(number);
             }
             self.packets.push(Packet { number, at: now, bytes, part, acked: None, direct: false });
+        } else {
+            self.second_left(sent.number, sent.bytes + self.headers);
         }
     }
 
@@ -280,6 +306,9 @@ impl Look {
             }
         }
         self.ways.push((acked.sent_at, acked.now, u64::from(bytes)));
+        if connection > 0 {
+            self.light_arrived(acked.number, rtt);
+        }
         if connection == 0
             && let Ok(at) = self.packets.binary_search_by_key(&acked.number, |packet| packet.number)
         {
@@ -353,7 +382,7 @@ impl Look {
     pub(crate) fn deadline(&self) -> Time {
         match &self.stage {
             LookStage::Detection(_) => self.gives_up(),
-            LookStage::Trains => self.ends,
+            LookStage::Trains => self.ends.min(self.light_due().unwrap_or(Time::NEVER)),
             LookStage::Pairs(..) | LookStage::Settling(_) if self.all_left() => self.missing(),
             LookStage::Pairs(..) | LookStage::Settling(_) => Time::NEVER,
             LookStage::Over => Time::NEVER,
@@ -389,6 +418,7 @@ impl Look {
 
     /// True once all that it needs was sent and delivered or waited for.
     pub(crate) fn is_over(&mut self, now: Time) -> bool {
+        self.light_misses(now);
         match &self.stage {
             LookStage::Detection(_) if now >= self.gives_up() => {
                 let (isolation, smallest) = (Isolation::Unknown, self.smallest);

@@ -129,6 +129,15 @@ pub struct Burst {
     pub bytes: u64,
 }
 
+/// What a lone packet was seen to take, which is not what others take at the bottleneck.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Alone {
+    /// The least and the most nanoseconds that a full packet takes longer than one of no length.
+    pub takes: [u64; 2],
+    /// Bytes of a token bucket that lets it pass, if it is one that holds a few packets.
+    pub bucket: Option<u64>,
+}
+
 /// Why the median of the trains' rates is not said to be the capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -167,6 +176,10 @@ pub struct Looked {
     /// another range than that of the trains' rates. The greatest of all numbers: no most is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<[u64; 2]>,
+    /// What a packet takes that is alone, if another time than those of trains; none if the sender
+    /// does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alone: Option<Alone>,
     /// Smallest RTT of a large packet in nanoseconds; 0 if nothing came back.
     pub rtt: u64,
     /// Bytes of that packet, with headers.
@@ -211,7 +224,7 @@ impl Looked {
         let mut rates = self.rates;
         rates
             .retain(|rate| self.behind.is_none_or(|behind| *rate as f64 <= behind as f64 * ReadingConfig::USUAL.bears));
-        Self { rates, behind: None, tested: 0, doubt: None, between: None, away: 0, ..self }
+        Self { rates, behind: None, tested: 0, doubt: None, between: None, alone: None, away: 0, ..self }
     }
 }
 
@@ -259,7 +272,9 @@ pub struct Report {
 impl Looked {
     /// False of what no look sees.
     fn is_possible(&self) -> bool {
-        self.rates.is_sorted() && self.between.is_none_or(|[least, most]| least <= most)
+        self.rates.is_sorted()
+            && self.between.is_none_or(|[least, most]| least <= most)
+            && self.alone.as_ref().is_none_or(|Alone { takes: [least, most], .. }| least <= most)
     }
 }
 

@@ -103,6 +103,12 @@ impl<'a> Reading<'a> {
         self.looked.burst.as_ref().filter(|_| self.looked.decided())
     }
 
+    /// Bytes of a token bucket that holds no more than a few packets, and lets a lone one pass.
+    #[must_use]
+    pub fn small_bucket(&self) -> Option<u64> {
+        self.looked.alone.as_ref().and_then(|alone| alone.bucket).filter(|_| self.looked.decided())
+    }
+
     /// True if the way back may carry no more ACKs than came: then packets may have arrived faster.
     #[must_use]
     pub fn acks_fill(&self, back: &Self) -> bool {
@@ -157,6 +163,10 @@ impl<'a> Reading<'a> {
     /// emptied is full again for the fastest of them, which passes at least as fast as bursts do.
     fn transmission(&self, bytes: f64, faster: bool) -> [f64; 2] {
         let at = |mbps: f64| if mbps > 0.0 { bytes * 8.0 / mbps / 1e3 } else { 0.0 };
+        if let Some(alone) = &self.looked.alone {
+            let share = bytes / f64::from(self.looked.packet.max(1));
+            return alone.takes.map(|nanos| nanos as f64 / 1e6 * share);
+        }
         let burst = self.looked.burst.as_ref().map(|burst| burst.peak);
         let full = burst.or(self.looked.behind.and(self.looked.rates.last().copied()));
         let [least, most] = match (full, self.unsteady(), self.trains) {

@@ -136,3 +136,148 @@ fn over_very_long_round_trips_a_lower_bound_holds_with_jitter() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// Token buckets of a few packets, as kernels have them.
+mod small_buckets {
+    use std::ops::RangeInclusive;
+
+    use flowstart_quic::message::{Direction, Report, Request};
+    use flowstart_quic::{Capacity, Reading, ReadingConfig, Service};
+    use flowstart_units::{Rate, Span};
+
+    use super::common::request;
+    use super::link::{Busy, Link, Pipe, world};
+
+    /// A path: kbit/s, bytes of a bucket (0: none), milliseconds, and Mbit/s of the wire; the
+    /// longest jitter in microseconds, and after how many milliseconds hosts stand still (0: never).
+    #[derive(Clone, Copy, Debug)]
+    struct Path {
+        kbps: u64,
+        bytes: u64,
+        rtt: u64,
+        line: u64,
+        jitter: u64,
+        stalls: u64,
+    }
+
+    /// What became of what was said.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Said {
+        /// A figure within 5 %.
+        Right,
+        /// A range of a factor of four at most that holds the capacity, or a wider one.
+        Holds,
+        Wide,
+        /// Another figure or range.
+        Wrong,
+    }
+
+    fn look(path: &Path, direction: Direction) -> Report {
+        let link = Link {
+            rate: Rate::from_bps(path.kbps * 1000),
+            delay: Span::from_micros(path.rtt * 500),
+            bucket: (path.bytes > 0).then_some((path.bytes, Rate::from_mbps(path.line))),
+            jitter: Span::from_micros(path.jitter),
+            buffer: 4000,
+            ..Link::default()
+        };
+        let asked = request(direction, 430_000, ("fair_queuing_probe", "delay_or_cubic"));
+        let asked = Request { look: true, nanos: Some(2_000_000_000), ..asked };
+        let mut world = world(&link, asked, None, Service::default());
+        let seed = path.kbps + path.bytes + path.rtt + path.line;
+        world.pipes = [seed, seed + 1].map(|seed| Pipe::new(&link, seed));
+        world.hosts = [2, 3].map(|host| Busy::new(Span::from_millis(path.stalls), true, seed + host));
+        world.run(Span::from_secs(60)).0.unwrap().report
+    }
+
+    fn judge(path: &Path, reading: &Reading) -> Said {
+        let truth = path.kbps as f64 / 1e3;
+        match reading.capacity(reading) {
+            Capacity::Known(said) if (said / truth - 1.0).abs() <= 0.05 => Said::Right,
+            Capacity::Between { least, most, .. } if least <= truth * 1.05 && most >= truth * 0.95 => {
+                if most <= least * 4.0 { Said::Holds } else { Said::Wide }
+            }
+            // Behind a bucket larger than what the look says it emptied.
+            _ if reading.burst().is_none() && path.bytes > reading.looked().tested => Said::Wide,
+            _ => Said::Wrong,
+        }
+    }
+
+    /// Milliseconds by which the RTT that is said is off, and over which it is a range.
+    fn off(path: &Path, reading: &Reading) -> [f64; 2] {
+        let ([least, most], truth) = (reading.rtt(reading), path.rtt as f64);
+        [(least - truth).max(truth - most).max(0.0), most - least]
+    }
+
+    /// Looks at all of these paths, and what is told of each.
+    fn looks(all: [&[u64]; 4], jitter: u64, stalls: u64) -> Vec<(Said, [f64; 2], String)> {
+        let [rates, buckets, rtts, lines] = all;
+        let mut paths = Vec::new();
+        for (kbps, bytes) in rates.iter().flat_map(|kbps| buckets.iter().map(move |bytes| (*kbps, *bytes))) {
+            for (rtt, line) in rtts.iter().flat_map(|rtt| lines.iter().map(move |line| (*rtt, *line))) {
+                paths.push(Path { kbps, bytes, rtt, line, jitter, stalls });
+            }
+        }
+        let told = |path: &Path| {
+            [Direction::Down, Direction::Up].map(|direction| {
+                let report = look(path, direction);
+                let reading = Reading::new(&report, ReadingConfig::USUAL).unwrap();
+                let (said, off) = (judge(path, &reading), off(path, &reading));
+                let what = format!("{path:?} {direction:?}: {said:?}, RTT {off:?}: {:?}", report.look);
+                (said, off, what)
+            })
+        };
+        paths.iter().flat_map(told).collect()
+    }
+
+    fn count(all: &[(Said, [f64; 2], String)], said: Said) -> usize {
+        all.iter().filter(|(it, ..)| *it == said).count()
+    }
+
+    /// All of these are as they should be, but for so many.
+    fn hold(all: &[(Said, [f64; 2], String)], right: RangeInclusive<usize>, rtts: usize) {
+        let wrong: Vec<&str> =
+            all.iter().filter(|(said, ..)| *said == Said::Wrong).map(|(.., what)| what.as_str()).collect();
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        assert!(right.contains(&count(all, Said::Right)), "{} of {}", count(all, Said::Right), all.len());
+        let off: Vec<&str> = all.iter().filter(|(_, [off, _], _)| *off > 0.2).map(|(.., what)| what.as_str()).collect();
+        assert!(off.len() <= rtts, "{}", off.join("\n"));
+    }
+
+    const RATES: [u64; 4] = [1_000, 2_000, 5_000, 10_000];
+    const BUCKETS: [u64; 7] = [0, 1600, 3000, 4000, 5000, 8000, 16_000];
+
+    /// A lone packet passes on tokens there, and what arrives of a short train may, too. Of 336
+    /// looks 65 said a rate that was wrong, and 122 an RTT that was 0.3 to 12 ms too short.
+    #[test]
+    fn behind_small_buckets_of_slow_paths_rates_and_rtts_are_right() {
+        let all = looks([&RATES, &BUCKETS, &[10, 30, 60], &[100, 1000]], 0, 0);
+        hold(&all, 325..=336, 0);
+        assert!(all.iter().all(|(_, [_, range], _)| *range < 0.2), "{all:?}");
+    }
+
+    #[test]
+    fn so_they_are_where_hosts_stand_still() {
+        hold(&looks([&RATES, &BUCKETS, &[10, 30, 60], &[1000]], 0, 3), 160..=168, 0);
+    }
+
+    /// With jitter an RTT may be that of none of the packets.
+    #[test]
+    fn where_packets_jitter_rates_are_no_less_true() {
+        hold(&looks([&RATES, &BUCKETS, &[10, 30, 60], &[100, 1000]], 300, 0), 265..=336, 30);
+    }
+
+    /// Paths on which no rule was chosen.
+    #[test]
+    fn the_same_is_true_of_other_paths() {
+        let buckets = [0, 1500, 1540, 2000, 2500, 3500, 6000, 10_000, 12_000];
+        let all = looks([&[700, 1500, 3000, 7000, 13_000], &buckets, &[5, 20, 45, 100], &[50, 300]], 0, 0);
+        hold(&all, 690..=720, 0);
+        // Where the bucket is said it is about that large.
+        let small = Path { kbps: 3000, bytes: 3500, rtt: 20, line: 300, jitter: 0, stalls: 0 };
+        let report = look(&small, Direction::Down);
+        let reading = Reading::new(&report, ReadingConfig::USUAL).unwrap();
+        let said = reading.burst().map(|burst| burst.bytes).or(reading.small_bucket());
+        assert!(said.is_some_and(|bytes| (2_500..4_000).contains(&bytes)), "{:?}", report.look);
+    }
+}

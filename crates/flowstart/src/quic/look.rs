@@ -223,7 +223,7 @@ fn sentence(down: &Reading, up: &Reading) -> String {
     let way = both_ways(down, up).map_or("an unknown time".to_owned(), |rtt| round_trip(Some(rtt), 1));
     let first = format!("{}, {way} there and back, and {queue}.", rates(down, up));
     let tested = down_way.looked().tested.min(up_way.looked().tested);
-    let bursts = [down_way, up_way].iter().all(|way| way.burst().is_some());
+    let bursts = [down_way, up_way].iter().all(|way| way.burst().is_some() || way.small_bucket().is_some());
     match tested {
         0 => first,
         _ if bursts => first,
@@ -255,6 +255,11 @@ fn mbps(rate: f64) -> String {
     }
 }
 
+/// Kilobytes of a bucket of a few packets.
+fn kilobytes(bytes: Option<u64>) -> String {
+    format!("{:.1}", bytes.unwrap_or(0) as f64 / 1e3)
+}
+
 /// Why nobody looked whose queue it is: the trains of a detector need time, room and packets.
 fn not_looked(way: &Reading) -> &'static str {
     match way.trains() {
@@ -282,6 +287,7 @@ fn text(down: &Reading, up: &Reading, took: f64) -> String {
     row("burst", &|way, _| match way.burst() {
         Some(burst) => format!("{} kB at {} Mbit/s", burst.bytes / 1000, mbps(burst.peak as f64 / 1e6)),
         None if way.unsteady().is_some() => "unknown".to_owned(),
+        None if way.small_bucket().is_some() => format!("about {} kB", kilobytes(way.small_bucket())),
         None if way.looked().tested > 0 => format!("none of up to {} kB", way.looked().tested / 1000),
         None => "none seen".to_owned(),
     });

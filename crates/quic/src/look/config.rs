@@ -117,10 +117,21 @@ pub struct LookConfig {
     /// path a first packet may have passed on what a token bucket had saved; default 200 ms: a full
     /// packet of 60 kbit/s.
     pub unheard: Span,
-    /// The first packet of a train of two that count leaves so many times ahead as the bottleneck
-    /// takes for one, below 1; default 0.9: it takes what a bucket has saved, and the other two
-    /// wait for what fills it.
+    /// What leads a train of two that count, or of more behind a bucket of a few packets, leaves so
+    /// many times ahead as the bottleneck takes for a packet, below 1; default 0.9: it takes what
+    /// the bucket has saved, and the others wait for what fills it, for a twentieth at least if
+    /// half of what is missing to 1 was left.
     pub leads: f64,
+    /// A lone packet leaves behind a small one by this share of what a full packet takes at the
+    /// bottleneck, besides `aside`; default 0.1: more than twice what a small one takes there.
+    pub light: f64,
+    /// Whether a lone packet passes on tokens is asked where packets take so many times as long as
+    /// hosts may stand still (`FindingsConfig::hosts`); default 3: what is seen of a bucket is off
+    /// by a third of a packet then.
+    pub serial: f64,
+    /// Packets that lead a train at the most; default 6: a bucket of more shows in the train behind
+    /// the first pair.
+    pub most_leads: u32,
     /// ... where a packet takes no longer than this; default 250 ms, 47 kbit/s: slower paths have
     /// no time for three packets, twice.
     pub leading: Span,
@@ -190,6 +201,9 @@ impl Default for LookConfig {
             full_share: 0.6,
             unheard: Span::from_millis(200),
             leads: 0.9,
+            light: 0.1,
+            serial: 3.0,
+            most_leads: 6,
             leading: Span::from_millis(250),
             later: 32,
             patience: 1.5,
@@ -241,6 +255,9 @@ pub struct FindingsConfig {
     /// Of all trains this share keeps to a rate, or shows a burst, where the others do not count;
     /// default 0.75.
     pub most: f64,
+    /// A packet that finds a bucket empty waits for this share at least of what one takes that
+    /// waits for all its tokens; default 0.04, a little less than those behind what leads a train.
+    pub waits: f64,
     /// What a bucket let pass was this many times faster at least; default 1.25.
     pub peak: f64,
     /// A bucket is said to be so many times too small at the most; default 1.5.
@@ -298,6 +315,7 @@ impl Default for FindingsConfig {
             agreeing: 3,
             near: 0.1,
             most: 0.75,
+            waits: 0.04,
             peak: 1.25,
             larger: 1.5,
             empty: 0.15,

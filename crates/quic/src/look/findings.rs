@@ -2,12 +2,14 @@
 
 use flowstart_units::{Bytes, Rate, Span, Time};
 
-use super::bucket::{drained, emptied, lacking};
+use super::bucket::{Passes, drained, emptied, lacking};
 use super::outage::{self, Outage};
 use super::{FindingsConfig, Look, Packet, Part};
-use crate::message::{Burst, Looked};
+use crate::message::{Alone, Burst, Looked};
 
 mod doubt;
+
+use doubt::tokens;
 
 /// What trains say of the capacity.
 struct Trains {
@@ -18,6 +20,8 @@ struct Trains {
     burst: Option<Burst>,
     /// Rate behind a token bucket that only some emptied.
     behind: Option<u64>,
+    /// Bytes of a small one, on whose tokens a lone packet passes.
+    small: Option<u64>,
 }
 
 /// True if trains agree on what the path bears.
@@ -30,8 +34,14 @@ pub(super) fn agree(look: &Look) -> bool {
 /// Rate of the second half of the last train from this one on.
 pub(super) fn last_rate(look: &Look, from: usize) -> Option<u64> {
     let last = look.trains.len().checked_sub(1).filter(|last| *last >= from)?;
-    let train = of(look, Part::Train(last as u32));
-    rate(&train, train.len() / 2)
+    let train = of_train(look, last as u32);
+    rate(&train, leads(&train).max(train.len() / 2))
+}
+
+/// The rate that trains say so far, if a lone packet passes on tokens of a small bucket.
+pub(super) fn behind_tokens(look: &Look) -> Option<u64> {
+    let trains = trains(look);
+    trains.small.and_then(|_| median(trains.rates))
 }
 
 fn trains(look: &Look) -> Trains {
@@ -39,7 +49,7 @@ fn trains(look: &Look) -> Trains {
     let newest = look.packets.iter().rfind(|packet| packet.acked.is_some()).map(|packet| packet.number);
     let groups: Vec<(bool, Vec<Packet>)> = (0..)
         .zip(&look.trains)
-        .map(|(number, (first, length))| (*first, *length, of(look, Part::Train(number))))
+        .map(|(number, (first, length))| (*first, *length, of_train(look, number)))
         // Data may be over in the middle of the last, or before all of it was acknowledged.
         .filter(|(_, length, train)| train.len() == *length as usize)
         .filter(|(.., train)| train.last().is_some_and(|last| newest >= Some(last.number)))
@@ -84,7 +94,14 @@ fn trains(look: &Look) -> Trains {
             rates = borne;
         }
     }
-    Trains { groups, rates, burst, behind }
+    let mut small = None;
+    if burst.is_none()
+        && behind.is_none()
+        && let Some(behind) = tokens::behind(look, &groups)
+    {
+        (rates, small) = (behind.rates, Some(behind.bucket));
+    }
+    Trains { groups, rates, burst, behind, small }
 }
 
 /// True if trains are slower than a burst, and what arrived was no more than its bucket and what
@@ -131,21 +148,23 @@ pub(super) fn findings(look: &Look, ecn: bool) -> Looked {
     let between = doubt.and_then(|doubt| doubt.between);
     let doubt = doubt.map(|doubt| doubt.why);
     let between = doubt::slower(look, &trains, between);
-    let Trains { groups, mut rates, burst, behind } = trains;
+    let Trains { groups, mut rates, burst, behind, small } = trains;
     if rates.is_empty() {
         rates.extend(roughly(look));
     }
     let capacity = behind.or_else(|| median(rates.clone())).unwrap_or(0);
+    let mut alone = alone(look, capacity, doubt.is_none());
+    if burst.is_none()
+        && behind.is_none()
+        && let Some((alone, true)) = &mut alone
+    {
+        alone.bucket = small.or_else(|| Some(tokens::counted(look, &groups, capacity).bucket));
+    }
     let filled = (capacity as f64 * config.filled) as u64;
     // Below a range is nothing that no larger bucket hides.
     let filled = between.map_or(filled, |[least, _]| least);
     let tested = emptied(&look.ways, look.smallest, filled);
     let outages = look.outages();
-    let stayed = |packet: &&Packet| {
-        packet.direct && !packet.acked.zip(rtt(packet)).is_some_and(|(at, rtt)| look.waited(&outages, at, rtt))
-    };
-    let calm: Vec<Span> = of(look, Part::Calm).iter().filter(stayed).filter_map(rtt).collect();
-    let apart: Vec<u64> = calm.windows(2).map(|two| two[0].as_nanos().abs_diff(two[1].as_nanos())).collect();
     let trains: Vec<Vec<Packet>> = groups.into_iter().map(|(_, train)| train).collect();
     let lost = trains.iter().flatten().filter(|packet| packet.acked.is_none()).count();
     let queue = look.queue(&outages);
@@ -163,10 +182,10 @@ pub(super) fn findings(look: &Look, ecn: bool) -> Looked {
         tested,
         doubt,
         between,
+        alone: alone.map(|(alone, _)| alone),
         packet: look.quickest,
         rtt: if look.smallest == Span::MAX { 0 } else { look.smallest.as_nanos() },
-        // In the middle: what was lost may make one of them late.
-        jitter: median(apart).unwrap_or(0),
+        jitter: jitter(look, &outages).unwrap_or(0),
         queue: queue.as_nanos(),
         lost: lost as u64,
         // What came after all did not find the buffer full, nor what a path took along that was
@@ -175,6 +194,34 @@ pub(super) fn findings(look: &Look, ecn: bool) -> Looked {
         away: away.as_nanos(),
         ecn,
     }
+}
+
+/// Nanoseconds by which RTTs of successive lone packets differ, in the middle: what was lost may
+/// make one of them late.
+fn jitter(look: &Look, outages: &[Outage]) -> Option<u64> {
+    let stayed = |packet: &&Packet| {
+        packet.direct && !packet.acked.zip(rtt(packet)).is_some_and(|(at, rtt)| look.waited(outages, at, rtt))
+    };
+    let calm: Vec<Span> = of(look, Part::Calm).iter().filter(stayed).filter_map(rtt).collect();
+    median(calm.windows(2).map(|two| two[0].as_nanos().abs_diff(two[1].as_nanos())).collect())
+}
+
+/// What a lone packet takes, where that is not what others take at this rate, and whether it passes
+/// on tokens; `known` if it is the capacity.
+fn alone(look: &Look, capacity: u64, known: bool) -> Option<(Alone, bool)> {
+    let (seen, hosts) = (look.takes_alone()?, look.config.findings.hosts.as_nanos() as f64);
+    let others = f64::from(look.packet) * 8e9 / capacity.max(1) as f64;
+    let passes = seen.passes(others);
+    let takes = match passes {
+        // Where nobody knows what others take.
+        passes if !known => (seen.noise <= hosts || passes == Passes::OnTokens)
+            .then_some([seen.takes - seen.noise, seen.takes + seen.noise]),
+        Passes::OnTokens => Some([seen.takes; 2]),
+        Passes::Unknown if others > hosts => Some([0.0, others]),
+        Passes::Evenly | Passes::Unknown => None,
+    }?;
+    let takes = takes.map(|nanos| nanos.max(0.0) as u64);
+    Some((Alone { takes, bucket: None }, known && passes == Passes::OnTokens))
 }
 
 /// The capacity where no train told it: what the detector saw, or the first packets.
@@ -186,6 +233,16 @@ fn roughly(look: &Look) -> Option<u64> {
 
 fn of(look: &Look, part: Part) -> Vec<Packet> {
     look.packets.iter().filter(|packet| packet.part == part).copied().collect()
+}
+
+/// A train with what leads it.
+fn of_train(look: &Look, number: u32) -> Vec<Packet> {
+    look.packets.iter().filter(|packet| packet.part.train() == Some(number)).copied().collect()
+}
+
+/// How many packets lead a train.
+fn leads(train: &[Packet]) -> usize {
+    train.iter().filter(|packet| matches!(packet.part, Part::Lead(_))).count()
 }
 
 fn rtt(packet: &Packet) -> Option<Span> {
@@ -224,7 +281,7 @@ fn median(mut values: Vec<u64>) -> Option<u64> {
 
 /// How much of a train does not count.
 fn skipped(config: &FindingsConfig, train: &[Packet], burst: usize) -> usize {
-    burst.max(train.len() / config.waking.max(1)).max(usize::from(train.len() > 2))
+    burst.max(train.len() / config.waking.max(1)).max(usize::from(train.len() > 2)).max(leads(train))
 }
 
 /// The rate behind a token bucket that some trains did not empty: that on which the slowest trains

@@ -2,8 +2,9 @@
 //! are apart, how many pass at once, and how long they wait.
 
 use flowstart_congestion::Acked;
-use flowstart_units::{Span, Time};
+use flowstart_units::{Bytes, Rate, Span, Time};
 
+use super::bucket::drained;
 use super::outage::Outage;
 use super::{Look, LookStage, PAIR, Packet};
 
@@ -102,7 +103,21 @@ impl Look {
         let end = first + self.settling();
         self.settled = Some(first..end);
         self.settle(first, end);
+        self.saved = self.passes_at_once();
         self.detect(now);
+    }
+
+    /// How many packets passed before others waited for what fills a bucket: as many as are enough
+    /// to empty it, as far as it was seen to. Of one that is large (`fast`) this is not asked.
+    pub(super) fn passes_at_once(&self) -> u32 {
+        if self.service.is_zero() {
+            return 1;
+        }
+        let full = u64::from(self.packet);
+        let bucket = drained(&self.arrivals(), Rate::of(Bytes::new(full), self.service).as_bps());
+        // What is left behind them, and comes until the next, is less than a packet.
+        let left = (1.0 - self.config.leads).max(0.0) / 2.0;
+        ((bucket as f64 / full as f64 - left).ceil() as u32).clamp(1, self.config.most_leads.max(1))
     }
 
     /// Whether a buffer was full behind the first packets of a train. Losses by chance are not all

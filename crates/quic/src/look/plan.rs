@@ -2,7 +2,7 @@
 
 use flowstart_units::{Bytes, Rate, Span, Time};
 
-use super::bucket::{drained, lacking};
+use super::bucket::{Passes, drained, lacking};
 use super::{Look, LookStage, Packet, Part, findings};
 
 impl Look {
@@ -32,12 +32,17 @@ impl Look {
         let group = self.trains.iter().rposition(|(first, _)| *first).unwrap_or(0);
         let had = self.room.is_some();
         for train in group..self.trains.len() {
-            let numbers = self.packets.iter().filter(|packet| packet.part == Part::Train(train as u32));
+            let numbers = self.packets.iter().filter(|packet| packet.part.train() == Some(train as u32));
             let numbers: Vec<u64> = numbers.map(|packet| packet.number).collect();
             if let (Some(first), Some(last)) = (numbers.first(), numbers.last()) {
                 self.settle(*first, last + 1);
             }
         }
+        if let Some(rate) = findings::behind_tokens(self) {
+            let service = Rate::from_bps(rate).transmission_time(Bytes::new(u64::from(self.packet)));
+            self.service = self.service.max(service);
+        }
+        self.saved = self.saved.max(self.passes_at_once());
         self.confirmed = findings::last_rate(self, group).is_some_and(|rate| {
             let service = Rate::of(Bytes::new(u64::from(self.packet)), self.service).as_bps();
             rate.abs_diff(service) as f64 <= service as f64 * self.config.confirms
@@ -50,7 +55,7 @@ impl Look {
 
     /// True if more than half of the trains from this one on were lost.
     fn lost_most(&self, group: usize) -> bool {
-        let of = |packet: &&Packet| matches!(packet.part, Part::Train(train) if train as usize >= group);
+        let of = |packet: &&Packet| packet.part.train().is_some_and(|train| train as usize >= group);
         let (all, lost) = self
             .packets
             .iter()
@@ -139,6 +144,23 @@ impl Look {
         count(self.config.queue / share).max(least).min(longest).min(self.room.map_or(longest, |room| room.max(2)))
     }
 
+    /// Packets ahead of a train of so many that take what a small bucket has saved, and do not
+    /// count. The first of more than two does not count anyway.
+    fn leads(&self, length: u32) -> u32 {
+        let bucket = self.fast.is_none() && (self.slower || self.passes() == Passes::OnTokens);
+        let small = bucket && self.room.is_none() && self.saved > 1;
+        match length == 2 || small {
+            true if self.service <= self.config.leading => {
+                if small {
+                    self.saved
+                } else {
+                    1
+                }
+            }
+            _ => 0,
+        }
+    }
+
     /// Plans trains, one behind the other, and a lone packet.
     fn plan_group(&mut self, now: Time) {
         let (fits, longest, most) = (self.fits(now), self.longest(), self.config.trains.max(1));
@@ -167,14 +189,13 @@ impl Look {
         let first = (now + queued).max(self.last + gone).max(full);
         let mut at = first;
         for place in 0..trains {
-            let part = Part::Train(self.trains.len() as u32);
-            // Of two packets the first may pass on what a bucket has saved: it does not count.
-            let leads = u32::from(length == 2 && self.service <= self.config.leading);
+            let number = self.trains.len() as u32;
+            let leads = self.leads(length);
             if leads > 0 {
-                self.plan.push_back((at, leads, part));
+                self.plan.push_back((at, leads, Part::Lead(number)));
                 at += self.service.mul_f64(self.config.leads);
             }
-            self.plan.push_back((at, length, part));
+            self.plan.push_back((at, length, Part::Train(number)));
             self.trains.push((place == 0, length + leads));
             // When the queue of those before is gone, before the bucket fills.
             let sent = (place + 1) * (length + leads);
@@ -185,6 +206,8 @@ impl Look {
         }
         // Where a packet takes microseconds, processors do not.
         let alone = at + gone + gone / 2 + self.config.aside;
+        self.light_at(alone);
+        let alone = alone + self.service.mul_f64(self.config.light) + self.config.aside;
         self.plan.push_back((alone, 1, Part::Calm));
     }
 }

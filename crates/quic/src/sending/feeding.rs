@@ -67,16 +67,22 @@ impl Sending {
         let written = self.written(now);
         self.fed = now;
         let soon = self.leaves_soon(now, connection);
-        let waits = self.look.as_ref().is_some_and(|look| look.waits(number));
+        let waits = self.look.as_mut().is_some_and(|look| look.waits(number, now));
         let lane = &mut self.lanes[number];
         if exhausted {
             lane.emptied = (lane.written, sent);
         }
         let mut wrote = Self::flush(lane, connection);
+        if !over && number > 0 && self.look.as_mut().is_some_and(|look| look.asks(now, lane.ready(sent) == 0)) {
+            connection.ping();
+            wrote = true;
+        }
         let wanted = match looking {
             // What this connection sends beyond what the detector asks for would come late.
             true => u64::from(asked),
             false if waits => 0,
+            // Nor has it much left when the detector has decided.
+            false if number > 0 && self.look.is_some() => 1,
             false => READY_PACKETS * mtu,
         };
         while !over && !lane.closed && lane.left.iter().all(Vec::is_empty) && lane.ready(sent) < wanted {

@@ -24,6 +24,11 @@ pub(super) fn of_look(look: &Look, trains: &Trains) -> Option<Doubted> {
     // What hosts are the reason for is of some packets, and not of each train's first and last.
     let most = beyond.max(all * config.ends);
     let doubted = |why, between| Some(Doubted { why, between });
+    if config.reading.few(rates) && trains.small.is_some() {
+        // What passes on tokens says nothing of the least.
+        let least = tokens::seen(look) as f64 / look.config.slower;
+        return doubted(Doubt::Few, Some([least as u64, u64::MAX]));
+    }
     if config.reading.few(rates) {
         return doubted(Doubt::Few, least(look, trains, most).map(|least| [least, u64::MAX]));
     }
@@ -96,7 +101,10 @@ fn off(look: &Look, trains: &Trains) -> Option<(Span, Span)> {
         return None;
     }
     let capacity = median(trains.rates.clone()).filter(|rate| *rate > 0)?;
-    let off = unevenness(look, trains, capacity)?;
+    let off = match trains.small {
+        Some(bucket) => tokens::unevenness(look, bucket, capacity)?,
+        None => unevenness(look, trains, capacity)?,
+    };
     let took = trains.groups.iter().filter_map(|(_, train)| took(&look.config.findings, train)).collect();
     Some((off, Span::from_nanos(median(took)?)))
 }
@@ -167,12 +175,12 @@ fn unevenness(look: &Look, trains: &Trains, capacity: u64) -> Option<Span> {
         let apart = after.abs_diff(*early).max(lone.map_or(0, |lone| lone.abs_diff(*middle)));
         off.push((lone.is_some(), apart));
     }
-    // Each time a bucket had saved as much, and the lone packet passed like the first of a train.
-    let saved = emptied.iter().map(|(saved, _)| *saved);
-    let alike =
-        saved.clone().max().zip(saved.min()).is_some_and(|(most, least)| most - least <= config.hosts.as_nanos());
-    let most = emptied.len() as f64 >= off.len() as f64 * config.most;
-    if most && emptied.len() >= config.whole && alike {
+    // But for a few groups, which found it less than full, a bucket had saved as much each time,
+    // and the lone packet passed like the first of a train.
+    let middle = median(emptied.iter().map(|(saved, _)| *saved).collect()).unwrap_or(0);
+    let groups = off.len() as f64;
+    emptied.retain(|(saved, _)| saved.abs_diff(middle) <= config.hosts.as_nanos());
+    if emptied.len() as f64 >= groups * config.most && emptied.len() >= config.whole {
         off = emptied.into_iter().map(|(_, apart)| (true, apart)).collect();
     }
     // What arrives in one clump is even but for the lone packet.
@@ -181,4 +189,124 @@ fn unevenness(look: &Look, trains: &Trains, capacity: u64) -> Option<Span> {
     off.sort_unstable();
     // Of two the smaller.
     off.get(off.len().checked_sub(1)? / 2).map(|off| Span::from_nanos(*off))
+}
+
+/// What trains say behind a small token bucket, on whose tokens a lone packet passes.
+pub(super) mod tokens {
+    use flowstart_units::{Bytes, Rate, Span, Time};
+
+    use super::super::{FindingsConfig, Packet, arrivals, median, rate, rtt, skipped};
+    use crate::look::Look;
+    use crate::look::bucket::{Passes, Way, levels};
+
+    /// Rates of trains behind a bucket, least first, and the bytes of the largest that was emptied.
+    pub(in crate::look) struct Behind {
+        pub(in crate::look) rates: Vec<u64>,
+        pub(in crate::look) bucket: u64,
+    }
+
+    /// The rate that gaps between packets say, of which the first may have passed on tokens.
+    pub(in crate::look) fn seen(look: &Look) -> u64 {
+        Rate::of(Bytes::new(u64::from(look.packet)), look.service).as_bps()
+    }
+
+    /// What trains say if a lone packet passes on tokens: of each counts what follows the packet
+    /// with which the bucket was empty. Where nothing does a train says nothing.
+    pub(in crate::look) fn behind(look: &Look, groups: &[(bool, Vec<Packet>)]) -> Option<Behind> {
+        // What is said of large ones is said by others.
+        if look.fast.is_some() || look.passes() != Passes::OnTokens {
+            return None;
+        }
+        let first = counted(look, groups, seen(look));
+        // Gaps that were seen before may have been of tokens, too.
+        Some(match median(first.rates.clone()) {
+            Some(rate) => counted(look, groups, rate),
+            None => first,
+        })
+    }
+
+    /// What they say, if this is about the rate.
+    pub(in crate::look) fn counted(look: &Look, groups: &[(bool, Vec<Packet>)], seen: u64) -> Behind {
+        let (arrived, config) = (look.arrivals(), &look.config.findings);
+        // Who finds the bucket empty waits.
+        let takes = Rate::from_bps(seen).transmission_time(Bytes::new(u64::from(look.packet)));
+        let waits = look.smallest + takes.mul_f64(config.waits);
+        let mut levels: Vec<(Time, u64)> = levels(&arrived, seen).collect();
+        // Of one ACK the last.
+        levels.dedup_by(|later, earlier| later.0 == earlier.0 && std::mem::replace(earlier, *later) != *later);
+        let level = |at: Time| {
+            let place = levels.partition_point(|(before, _)| *before < at);
+            levels.get(place).map_or(0, |(_, level)| *level)
+        };
+        let trains: Vec<(&Vec<Packet>, Vec<u64>)> = groups
+            .iter()
+            .map(|(_, train)| (train, arrivals(train).into_iter().map(|(at, _)| level(at)).collect()))
+            .collect();
+        let waited = |train: &[Packet], place: usize| {
+            let arrived = arrivals(train).get(place).map(|(at, _)| *at);
+            train.iter().any(|packet| packet.acked == arrived && rtt(packet).is_some_and(|rtt| rtt >= waits))
+        };
+        // Not each of them emptied it, and of one a host may have read its last packets too soon.
+        let mut most: Vec<u64> = trains.iter().filter_map(|(_, levels)| levels.iter().max().copied()).collect();
+        most.sort_unstable();
+        let bucket = most.get(most.len() * 3 / 4).copied().unwrap_or(0);
+        let empty = bucket.saturating_sub(slack(config, look.packet, seen));
+        let of = |(train, levels): &(&Vec<Packet>, Vec<u64>)| {
+            let first = levels.iter().position(|level| *level >= empty)?.max(skipped(config, train, 0));
+            rate(train, (first..levels.len()).find(|place| waited(train, *place))?)
+        };
+        let mut rates: Vec<u64> = trains.iter().filter_map(of).collect();
+        rates.sort_unstable();
+        Behind { rates, bucket }
+    }
+
+    /// Bytes by which a level may be off: hosts stand still, and rates are not quite those.
+    fn slack(config: &FindingsConfig, packet: u32, rate: u64) -> u64 {
+        let hosts = config.hosts.as_nanos() as f64 * rate as f64 / 8e9;
+        (hosts + f64::from(packet) * config.near) as u64
+    }
+
+    /// By how much packets are differently late behind such a bucket, but for some at either end.
+    pub(in crate::look) fn unevenness(look: &Look, bucket: u64, capacity: u64) -> Option<Span> {
+        let mut ways = look.ways.clone();
+        ways.sort_unstable();
+        let tried = ways.partition_point(|(left, ..)| *left < look.tried);
+        let mut lates = lates(&ways, look.smallest, bucket.max(u64::from(look.packet)), capacity).split_off(tried);
+        lates.sort_unstable();
+        let outside = lates.len() / look.config.findings.outside.max(1);
+        let (early, late) = (lates.get(outside)?, lates.iter().rev().nth(outside)?);
+        Some(Span::from_nanos(late.abs_diff(*early)))
+    }
+
+    /// How late packets are, in nanoseconds, had they met nothing but a bucket that was full at
+    /// first.
+    fn lates(ways: &[Way], fastest: Span, bucket: u64, capacity: u64) -> Vec<i64> {
+        let per_nano = capacity as f64 / 8e9;
+        let (mut free, mut tokens) = (Time::ZERO, bucket as f64);
+        let mut late = |&(left, arrived, bytes): &Way| {
+            let begins = (left + fastest).max(free);
+            let full = (tokens + begins.since(free).as_nanos() as f64 * per_nano).min(bucket as f64);
+            let waits = ((bytes as f64 - full).max(0.0) / per_nano.max(1e-12)) as u64;
+            free = begins + Span::from_nanos(waits);
+            tokens = (full - bytes as f64).max(0.0);
+            arrived.as_nanos() as i64 - free.as_nanos() as i64
+        };
+        ways.iter().map(&mut late).collect()
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn nothing_is_late_that_waits_for_tokens() {
+            // 8 Mbit/s are a byte each microsecond; a bucket of 2500 bytes, packets of 1000.
+            let way = |left: u64, arrived: u64| {
+                (Time::ZERO + Span::from_micros(left), Time::ZERO + Span::from_micros(10_000 + arrived), 1000)
+            };
+            let ways = [way(0, 0), way(0, 0), way(0, 500), way(0, 1500), way(9_000, 9_000), way(9_000, 9_700)];
+            let late = lates(&ways, Span::from_millis(10), 2_500, 8_000_000);
+            assert_eq!(late, [0, 0, 0, 0, 0, 700_000]);
+        }
+    }
 }
