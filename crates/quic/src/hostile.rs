@@ -71,6 +71,7 @@ fn looked(rates: &[u64], between: Option<[u64; 2]>) -> Looked {
         packet: 1480,
         jitter: 0,
         queue: 0,
+        varied: 0,
         lost: 0,
         overflowed: false,
         away: 0,

@@ -189,6 +189,10 @@ pub struct Looked {
     pub jitter: u64,
     /// Longest queue that the look met or built, in nanoseconds.
     pub queue: u64,
+    /// By how many nanoseconds RTTs differ of packets that met no queue of the look; 0 if the sender
+    /// does not say.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub varied: u64,
     /// Packets of trains that were lost.
     pub lost: u64,
     /// They were lost where the queue was longest: that is the buffer.
@@ -224,7 +228,7 @@ impl Looked {
         let mut rates = self.rates;
         rates
             .retain(|rate| self.behind.is_none_or(|behind| *rate as f64 <= behind as f64 * ReadingConfig::USUAL.bears));
-        Self { rates, behind: None, tested: 0, doubt: None, between: None, alone: None, away: 0, ..self }
+        Self { rates, behind: None, tested: 0, doubt: None, between: None, alone: None, varied: 0, away: 0, ..self }
     }
 }
 

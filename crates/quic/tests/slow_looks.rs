@@ -149,7 +149,8 @@ mod small_buckets {
     use super::link::{Busy, Link, Pipe, world};
 
     /// A path: kbit/s, bytes of a bucket (0: none), milliseconds, and Mbit/s of the wire; the
-    /// longest jitter in microseconds, and after how many milliseconds hosts stand still (0: never).
+    /// longest jitter in microseconds, and after how many milliseconds hosts stand still (0:
+    /// never).
     #[derive(Clone, Copy, Debug)]
     struct Path {
         kbps: u64,

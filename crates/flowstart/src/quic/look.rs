@@ -7,7 +7,7 @@ use serde_json::json;
 
 use flowstart_parallel::Cancel;
 use flowstart_quic::message::{Direction, Doubt, Request, VERSION};
-use flowstart_quic::{Capacity, LookConfig, Reading, ReadingConfig, Sink, Transferred, header_bytes};
+use flowstart_quic::{Capacity, FindingsConfig, LookConfig, Reading, ReadingConfig, Sink, Transferred, header_bytes};
 use flowstart_units::{Rate, Span};
 
 use document::document;
@@ -35,6 +35,9 @@ const SLOW: f64 = 2.4;
 const SMALL: u16 = 1200;
 /// A look queues no longer than this, in milliseconds, where two packets do not.
 const QUEUE: f64 = 50.0;
+/// What is said where packets that met no queue of the look took different times.
+const WAITED: &str =
+    "Packets waited in a queue that was there already, or were held up: without that a round trip may take less.";
 /// RTTs that differ by no more than this are one number, in milliseconds.
 const ONE_RTT: f64 = 0.2;
 
@@ -224,6 +227,10 @@ fn sentence(down: &Reading, up: &Reading) -> String {
     let first = format!("{}, {way} there and back, and {queue}.", rates(down, up));
     let tested = down_way.looked().tested.min(up_way.looked().tested);
     let bursts = [down_way, up_way].iter().all(|way| way.burst().is_some() || way.small_bucket().is_some());
+    let first = match [down_way, up_way].into_iter().any(stood) {
+        true => format!("{first}\n{WAITED}"),
+        false => first,
+    };
     match tested {
         0 => first,
         _ if bursts => first,
@@ -253,6 +260,11 @@ fn mbps(rate: f64) -> String {
         rate if rate < 100.0 => format!("{rate:.1}"),
         rate => format!("{rate:.0}"),
     }
+}
+
+/// True if packets waited in a queue of others, or for something else, for different times.
+fn stood(way: &Reading) -> bool {
+    way.looked().varied > FindingsConfig::default().standing.as_nanos()
 }
 
 /// Kilobytes of a bucket of a few packets.
@@ -296,6 +308,9 @@ fn text(down: &Reading, up: &Reading, took: f64) -> String {
         true => format!("about {}", ms(way.looked().queue)),
         false => format!("more than {}", ms(way.looked().queue)),
     });
+    if [down, up].iter().any(|way| stood(way)) {
+        row("RTTs differ by", &|way, _| ms(way.looked().varied));
+    }
     if [down, up].iter().any(|way| way.looked().away > 0) {
         row("nothing passed for", &|way, _| match way.looked().away {
             0 => "no time".to_owned(),

@@ -279,6 +279,9 @@ pub struct FindingsConfig {
     /// ... and what waited does so by this many times more than it left behind a packet that did
     /// not; default 2: others would have sent at three times the capacity meanwhile.
     pub sudden: f64,
+    /// RTTs that differ by more than this, of packets that met no queue of the look, are those of a
+    /// queue of others, or of a link that holds packets up; default 3 ms, ten times what hosts do.
+    pub standing: Span,
     /// Hosts stand still, or merge ACKs, for so long; what is unevener has another cause. Default
     /// 0.3 ms, as measured of hosts over the emulator.
     pub hosts: Span,
@@ -325,6 +328,7 @@ impl Default for FindingsConfig {
             away: Span::from_millis(100),
             away_packets: 4.0,
             sudden: 2.0,
+            standing: Span::from_millis(3),
             hosts: Span::from_micros(300),
             uneven: 0.04,
             apart: 1.04,

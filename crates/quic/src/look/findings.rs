@@ -187,6 +187,7 @@ pub(super) fn findings(look: &Look, ecn: bool) -> Looked {
         rtt: if look.smallest == Span::MAX { 0 } else { look.smallest.as_nanos() },
         jitter: jitter(look, &outages).unwrap_or(0),
         queue: queue.as_nanos(),
+        varied: doubt::varied(look).as_nanos(),
         lost: lost as u64,
         // What came after all did not find the buffer full, nor what a path took along that was
         // away.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use flowstart_units::{Bytes, Rate, Span, Time};
 
-use super::{FindingsConfig, Packet, Part, Trains, median, of, skipped, slowed};
+use super::{FindingsConfig, Packet, Part, Trains, median, of, rtt, skipped, slowed};
 use crate::look::Look;
 use crate::message::Doubt;
 
@@ -34,7 +34,11 @@ pub(super) fn of_look(look: &Look, trains: &Trains) -> Option<Doubted> {
     }
     let apart = rates[rates.len() - 1] as f64 > rates[0] as f64 * config.apart;
     if beyond > config.uneven || (all > config.uneven && apart) {
-        return doubted(Doubt::Uneven, between(config, rates, most));
+        let all = between(config, rates, most);
+        // Without a most, and beside a queue of others, trains may have been pushed together.
+        let open = all.filter(|[_, most]| *most == u64::MAX && varied(look) > config.standing);
+        let held = open.and_then(|[low, most]| Some([least(look, trains, 1.0)?.min(low), most]));
+        return doubted(Doubt::Uneven, held.or(all));
     }
     None
 }
@@ -64,11 +68,34 @@ fn between(config: &FindingsConfig, rates: &[u64], share: f64) -> Option<[u64; 2
     Some([(least / (1.0 + share)) as u64, if share < 1.0 { (most / (1.0 - share)) as u64 } else { u64::MAX }])
 }
 
+/// By how much RTTs of packets differ that meet no queue of the look: the first of pairs and of
+/// groups of trains, and lone ones. What waited for the path to come back does not count.
+pub(super) fn varied(look: &Look) -> Span {
+    let outages = look.outages();
+    let mut group = None;
+    let calm = |packet: &&Packet| {
+        let first = match packet.part.train() {
+            Some(train) => {
+                let first = look.trains.get(train as usize).is_some_and(|(first, _)| *first);
+                first && group.replace(train) != Some(train)
+            }
+            None => packet.part == Part::Calm || packet.number == 0,
+        };
+        first && packet.direct
+    };
+    let calm: Vec<&Packet> = look.packets.iter().filter(calm).collect();
+    let met = calm.into_iter().filter_map(|packet| Some((packet.acked?, rtt(packet)?)));
+    let rtts: Vec<Span> = met.filter(|(at, rtt)| !look.waited(&outages, *at, *rtt)).map(|(_, rtt)| rtt).collect();
+    rtts.iter().max().zip(rtts.iter().min()).map_or(Span::ZERO, |(most, least)| *most - *least)
+}
+
 /// The least that the capacity may be, whatever holds up packets: trains have arrived, in the
 /// middle of them, in so much time from when they left, and for so long hosts may have held up the
 /// quickest packet. Where all of each arrived at once, it may have waited, too.
 fn least(look: &Look, trains: &Trains, share: f64) -> Option<u64> {
-    let base = if trains.rates.is_empty() { Span::ZERO } else { look.smallest };
+    // Others' queue may have become shorter meanwhile: then ACKs come back closer together.
+    let stood = varied(look) > look.config.findings.standing;
+    let base = if trains.rates.is_empty() || stood { Span::ZERO } else { look.smallest };
     let since = |train: &Vec<Packet>| -> Option<u64> {
         let arrived = train.iter().filter(|packet| packet.acked.is_some());
         let took = arrived.clone().filter_map(|packet| packet.acked).max()?.since(train.first()?.at + base);
