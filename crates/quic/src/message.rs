@@ -189,8 +189,8 @@ pub struct Looked {
     pub jitter: u64,
     /// Longest queue that the look met or built, in nanoseconds.
     pub queue: u64,
-    /// By how many nanoseconds RTTs differ of packets that met no queue of the look; 0 if the sender
-    /// does not say.
+    /// By how many nanoseconds RTTs differ of packets that met no queue of the look; 0 if the
+    /// sender does not say.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub varied: u64,
     /// Packets of trains that were lost.

@@ -212,8 +212,8 @@ fn table_of_looks_at_paths_drawn_at_random() {
 /// Every kind of path: a figure is right, or there is none; a range holds the capacity. (Wi-Fi with
 /// a buffer of two packets carries less than it can, for it never has more than two to send. One
 /// of the paths has turns of 1.6 packets and a buffer of two, and carries one in a turn: so it is
-/// said.) Of the good ones of two draws of 300 paths 281 of 300 have a right figure, as before there
-/// were small packets; of this one 89 of 100.
+/// said.) Of the good ones of two draws of 300 paths 281 of 300 have a right figure, as before
+/// there were small packets; of this one 89 of 100.
 #[test]
 fn no_figure_is_wrong_ranges_hold_and_good_paths_get_figures() {
     let all = judged(7101, 200, LookConfig::default(), false);
