@@ -31,10 +31,6 @@ mod failures;
 #[cfg(test)]
 mod tests;
 
-/// Time after which a server that was never heard of counts as out of reach, unless there is
-/// [another](Limits::silence).
-pub const SILENCE: Span = Span::from_secs(3);
-
 /// A look in one direction is over after so long, with its handshakes: at 40 kbit/s with a round
 /// trip of 1.8 s it takes less than 20 s.
 const LOOK_MOST: Span = Span::from_secs(40);

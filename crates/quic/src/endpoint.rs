@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use flowstart_units::{Span, Time};
 
-use crate::client::SILENCE;
 use crate::clock::Clock;
 use crate::connection::{Connection, Idle};
 use crate::gate::Gates;
@@ -15,6 +14,10 @@ use crate::qlog::Qlog;
 use crate::scopes::{Scopes, bare};
 use crate::stack::{self, EcnCodepoint, Handled, Made, Settings, Stack, Transmit};
 use crate::tls::{ClientHandshake, Identity};
+
+/// Time after which a server that was never heard of counts as out of reach, unless there is
+/// [another](Limits::silence).
+pub const SILENCE: Span = Span::from_secs(3);
 
 /// Signs of life that a silent connection gives in the time after which it would be over: two may
 /// be lost.

@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 
 use flowstart_units::{Span, Time};
 
-use crate::client::{Client, SILENCE};
+use crate::client::Client;
 use crate::clock::Clock;
 use crate::connection::Connection;
 use crate::data::{Sink, Source};
-use crate::endpoint::{Arrival, Doors, Endpoint, Limits};
+use crate::endpoint::{Arrival, Doors, Endpoint, Limits, SILENCE};
 use crate::message::{Direction, Isolated, Looked, Message, Paced, Received, Report, Request, VERSION};
 use crate::node::Node;
 use crate::sending::Sending;

@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use flowstart_units::{Span, Time};
 
-use crate::client::{Failed, PASSES, SILENCE, is_to, source};
+use crate::client::{Failed, PASSES, is_to, source};
 use crate::clock::Clock;
-use crate::endpoint::{Endpoint, Limits};
+use crate::endpoint::{Endpoint, Limits, SILENCE};
 use crate::stack::Stack;
 use crate::system;
 use crate::tls;

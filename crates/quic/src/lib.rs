@@ -51,12 +51,12 @@ mod udp;
 mod waits;
 mod watching;
 
-pub use client::{Client, Failed, SILENCE, SoFar, Transferred};
+pub use client::{Client, Failed, SoFar, Transferred};
 pub use clock::Clock;
 pub use connection::{Connection, Happening, Idle};
 pub use data::{Opened, Receiving, Sink, Source};
 pub use departures::{MessageDeparture, datagram_sample};
-pub use endpoint::{Arrival, Endpoint, Limits, Outgoing};
+pub use endpoint::{Arrival, Endpoint, Limits, Outgoing, SILENCE};
 pub use judging::{ReadingConfig, header_bytes};
 pub use knocking::first_to_answer;
 pub use ledger::{Counts, HEADER_BYTES, Ledger};
