@@ -244,7 +244,10 @@ fn a_socket_says_when_the_kernel_sent_a_message_and_the_path_sees_it_then() {
 #[test]
 fn writes_that_wait_together_have_one_stamp() {
     let Some(_turn) = turn() else { return };
-    // Eight times what the link carries waits in the socket, and is sent in full packets.
-    let Some((messages, all)) = stamped(1) else { return };
+    // Eight times what the link carries waits in the socket, and is sent in full packets. A machine
+    // that stands still while the connection opens has nothing to tell in that time.
+    let mut tries = (0..3).map(|_| stamped(1)).skip_while(|found| matches!(found, Some((0, _))));
+    let Some(found) = tries.next() else { panic!("three times nothing arrived") };
+    let Some((messages, all)) = found else { return };
     assert!(!all.is_empty() && (all.len() as u64) < messages.max(200), "{} of {messages}", all.len());
 }
