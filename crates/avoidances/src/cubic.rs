@@ -64,6 +64,11 @@ pub struct CubicConfig {
     pub hz: Option<u32>,
 }
 
+impl CubicConfig {
+    /// Ticks per second of the clock of most distributions' kernels (`CONFIG_HZ`; some have 1000).
+    pub const LINUX_HZ: u32 = 250;
+}
+
 impl Default for CubicConfig {
     fn default() -> Self {
         Self {

@@ -161,6 +161,26 @@ fn shares_steps_and_rates_follow_from_the_path_and_who_is_there() {
     assert_eq!(sum, 9 * 20_000_000, "the mean of Table I is the probe's own");
 }
 
+/// It had 2.4 Mbit/s, which was the highest rate that was probed, as if that were known.
+#[test]
+fn what_bbr_takes_from_others_is_known_beyond_all_rates_that_were_asked_for() {
+    let mut benchmark = light(&["bbr"], 0);
+    benchmark.race.path.rtt = Span::from_millis(40);
+    let cubic: flowstart_race::Background = "4 cubic".parse().unwrap();
+    benchmark.race.others.flow.push(cubic.spec(0));
+    benchmark.probe.overload_after = Span::from_secs(100);
+    benchmark.lasting = Span::from_secs(200);
+    (benchmark.connections, benchmark.bursts) = (0, 0);
+    assert_eq!(benchmark.rates_beyond(), [4, 12].map(Rate::from_mbps));
+    let result = benchmark.run(&RunOptions::default()).unwrap();
+    let estimate = &result.attained[0].estimate;
+    assert_eq!(estimate.curve.long_term_rate(), Rate::from_bps(2_400_000));
+    let long_run = estimate.long_run(flowstart_service_curve::Probability::FIVE_PERCENT);
+    let served = long_run.served.expect("a train that is too fast waits").as_mbps_f64();
+    // Greedy it has 8.03.
+    assert!((7.5..8.5).contains(&served), "{long_run:?}");
+}
+
 #[test]
 fn rates_that_take_long_are_begun_first_and_with_the_papers_procedure_the_lowest() {
     // Beside nine peers the fair share is 1 Mbit/s: rates of 0.1 to 1.2 Mbit/s.

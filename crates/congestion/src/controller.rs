@@ -5,6 +5,7 @@ mod config;
 mod idle;
 mod pacer;
 mod steering;
+mod unhurried;
 
 use flowstart_avoidances::Avoidance;
 use flowstart_control::{
@@ -18,6 +19,7 @@ use flowstart_units::{Rate, Span, Time};
 pub use config::{ControllerConfig, joint_name, start_of};
 use pacer::Pacer;
 pub use steering::Steering;
+use unhurried::Unhurried;
 
 /// How and when a start ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,30 +91,6 @@ pub struct Controller {
     unhurried: Option<Unhurried>,
     start: Start,
     avoidance: Avoidance,
-}
-
-/// A slow start that is slower from a window on.
-#[derive(Clone, Copy, Debug)]
-struct Unhurried {
-    /// Packets.
-    from: u32,
-    /// Packets for each that is acknowledged.
-    growth: f64,
-    /// Of a packet, that it has not grown by yet.
-    left: f64,
-}
-
-impl Unhurried {
-    /// Packets by which a window of `cwnd` grows for so many that were acknowledged.
-    fn of(&mut self, acked: u32, cwnd: u32) -> u32 {
-        if cwnd < self.from {
-            return acked;
-        }
-        let grown = f64::from(acked) * self.growth + self.left;
-        let whole = grown as u32;
-        self.left = grown - f64::from(whole);
-        whole
-    }
 }
 
 impl Controller {
@@ -375,7 +353,12 @@ impl Controller {
         } else if self.window.in_slow_start() && !self.own_recovery {
             let acked =
                 self.unhurried.as_mut().map_or(ack.acked, |unhurried| unhurried.of(ack.acked, self.window.cwnd));
-            self.window.slow_start(acked)
+            let left = self.window.slow_start(acked);
+            if !self.window.in_slow_start() {
+                // What follows, after an idle time for instance, is that of everybody.
+                self.unhurried = None;
+            }
+            left
         } else {
             ack.acked
         };

@@ -30,9 +30,6 @@ const PATIENCE: Span = Span::from_secs(600);
 /// Initial window in packets (RFC 6928 section 2).
 const INITIAL_WINDOW: u32 = 10;
 
-/// Ticks per second of the clock of Linux's hosts: as in [`flowstart_scenario::Dialect::Linux`].
-const LINUX_HZ: u32 = 250;
-
 /// What one simulation of a race is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
@@ -69,7 +66,7 @@ impl Contestant {
     fn ticking(&self) -> AvoidanceConfig {
         match &self.avoidance {
             AvoidanceConfig::Cubic(config) if self.linux => {
-                AvoidanceConfig::Cubic(CubicConfig { hz: config.hz.or(Some(LINUX_HZ)), ..*config })
+                AvoidanceConfig::Cubic(CubicConfig { hz: config.hz.or(Some(CubicConfig::LINUX_HZ)), ..*config })
             }
             other => other.clone(),
         }

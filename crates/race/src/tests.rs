@@ -1,5 +1,6 @@
 use super::measures::{COMPLETION, SLOWDOWN};
 use super::*;
+use flowstart_congestion::AvoidanceConfig;
 use flowstart_parallel::Cancel;
 
 fn race_of(capacity: Rate) -> Race {
@@ -225,6 +226,15 @@ fn no_transfer_is_faster_than_the_best_one_at_the_capacity_of_its_moments() {
             }
         }
     }
+}
+
+#[test]
+fn on_hosts_like_linuxs_cubic_goes_by_ticks_and_elsewhere_by_an_exact_clock() {
+    let hz = |name: &str| match name.parse::<Contestant>().unwrap().spec().avoidance {
+        Some(AvoidanceConfig::Cubic(config)) => config.hz,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!([hz("cubic/linux"), hz("cubic")], [Some(250), None]);
 }
 
 /// The ideal was that of the capacity alone: the oracle had 0.15 of it.

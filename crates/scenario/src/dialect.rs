@@ -40,7 +40,7 @@ sender = { kernel = "6.x", syn_timeout = "1 s", tail_loss_probe = true, rto_rule
 receiver = { ack_every = 2, ack_counting = "bytes", ack_delay = "40 ms", adaptive_delay = true, quick_acks = 16, compressed_sack_delay = "1 ms" }
 "#;
 
-/// `CONFIG_HZ` of most distributions' kernels.
+/// [`flowstart_congestion::avoidance::cubic::CubicConfig::LINUX_HZ`], which a test compares.
 const LINUX_CUBIC: &str = r#"
 avoidance = { name = "cubic", hz = 250 }
 "#;
@@ -233,7 +233,8 @@ mod tests {
     #[test]
     fn the_linux_dialect_is_what_flows_have_anyway_with_its_window_its_bursts_and_its_ticks() {
         let linux = simulated(&scenario("dialect = \"linux\"", "", ""));
-        let ticks = "avoidance = { name = \"cubic\", hz = 250 }\n";
+        let hz = flowstart_congestion::avoidance::cubic::CubicConfig::LINUX_HZ;
+        let ticks = format!("avoidance = {{ name = \"cubic\", hz = {hz} }}\n");
         let said = format!("{ticks}receive_window = \"linux\"\noffload = \"linux\"");
         assert_eq!(linux, simulated(&scenario("", &said, "")));
         for named in ["algorithm = \"hystart+cubic\"", "avoidance = \"cubic\"", "avoidance = { name = \"cubic\" }"] {

@@ -120,6 +120,10 @@ fn accepted_rates_and_refused_ones_bound_the_long_run_whatever_was_served() {
         above,
         (LongRun { low: Rate::from_mbps(3), high: Some(Rate::from_mbps(5)), served: None, disagrees: false }, false)
     );
+    // The next that was asked for is not known to be too high if one far above it is.
+    let far = |last| Estimate::new(vec![three.clone(), refused(12)], &config).asked_up_to(Rate::from_mbps(last));
+    assert_eq!([3, 11, 12].map(|last| far(last).is_decided()), [false, false, true]);
+    assert!(Estimate::new(vec![three.clone(), refused(12)], &config).next_is_too_high());
     // Served less than what was accepted, or more than what was refused: it lies somewhere between.
     let served = |tenths| at(tenths, 1).served;
     let less = run(vec![

@@ -14,6 +14,8 @@ impl Controller {
         if self.in_charge && self.start.owns_window() {
             return;
         }
+        // Who kept a queue then is not known to keep one now.
+        self.unhurried = None;
         let floor = self.initial_window.min(self.window.cwnd);
         self.remember_window();
         self.remember_three_quarters();

@@ -7,7 +7,8 @@ use flowstart_control::{
 use flowstart_detection::Decision;
 use flowstart_starts::Directed;
 
-use super::{Controller, Unhurried};
+use super::Controller;
+use super::unhurried::Unhurried;
 
 /// A connection in the hands of a detector ([`crate::detection::PairDetector`]).
 #[derive(Debug)]
@@ -99,7 +100,8 @@ impl<'a> Steering<'a> {
             let part = |share: f64| if known { (f64::from(window.ssthresh) * share) as u32 } else { 0 };
             let (least, from) = (part(rule.share), part(rule.unhurried));
             window.ssthresh = window.ssthresh.min(window.cwnd.max(least).max(2));
-            self.controller.unhurried = Some(Unhurried { from, growth: rule.growth, left: 0.0 });
+            let slower = Unhurried { from, growth: rule.growth, left: 0.0 };
+            self.controller.unhurried = self.controller.window.in_slow_start().then_some(slower);
         }
     }
 

@@ -258,7 +258,15 @@ fn beside_others_slow_start_is_slower_from_a_share_of_the_path_on() {
     }
     // Half of what is acknowledged; what makes no packet counts the next time.
     assert_eq!(windows, [25, 27, 30, 30, 31, 46, 50]);
-    // After a loss it is that of everybody.
+    // After that, after an idle time and after a loss it is that of everybody.
+    controller.set_cwnd(26);
+    controller.grow(&came(4));
+    assert_eq!(controller.cwnd(), 30);
+    let mut controller = told(Isolation::Shared, 2);
+    controller.steering().on_crowd(CrowdRule { share: 0.5, unhurried: 0.0, growth: 0.0 });
+    controller.restart_after_idle(Time::ZERO + Span::from_secs(2), Span::from_secs(1), Span::from_secs(2));
+    controller.grow(&came(2));
+    assert_eq!(controller.cwnd(), 16);
     let mut controller = told(Isolation::Shared, 2);
     controller.steering().on_crowd(CrowdRule { share: 0.5, unhurried: 0.0, growth: 0.0 });
     controller.on_signal(Time::ZERO + Span::from_secs(2), Signal::Timeout);
