@@ -11,7 +11,7 @@ use flowstart_control::random::Random;
 use flowstart_units::Rate;
 
 use super::intervals::{IntervalOutcome, Length};
-use super::trials::{Outcomes, Trials, TriesRates, try_rates};
+use super::trials::{Limits, Outcomes, Trials, TriesRates, try_rates};
 use super::vivace::mibit;
 use crate::AvoidanceConstants;
 
@@ -42,6 +42,14 @@ pub struct AllegroConfig {
     /// Fewest packets per smoothed RTT, at least 1; default 2 (the rate the paper's start begins
     /// with).
     pub min_packets: u32,
+    /// The window is this many times what the rate sends in a smoothed RTT, 1 ..= 100; default 2:
+    /// it never holds packets back while ACKs come.
+    pub window_rtts: u32,
+    /// Smallest window in packets, at least 1; default 4.
+    pub min_window: u32,
+    /// An interval is given up when this many smoothed RTTs have passed since its last packet left,
+    /// 1 ..= 100; default 4 (this project's).
+    pub give_up_rtts: u32,
 }
 
 impl Default for AllegroConfig {
@@ -55,11 +63,19 @@ impl Default for AllegroConfig {
             steepness: 100.0,
             timeout_factor: 0.5,
             min_packets: 2,
+            window_rtts: 2,
+            min_window: 4,
+            give_up_rtts: 4,
         }
     }
 }
 
 impl AllegroConfig {
+    fn limits(&self) -> Limits {
+        let Self { window_rtts, min_window, give_up_rtts, .. } = *self;
+        Limits { window_rtts, min_window, give_up_rtts }
+    }
+
     /// Utility of a sending rate in Mibit/s at this loss.
     fn utility(&self, rate: f64, loss: f64) -> f64 {
         let sigmoid = 1.0 / (1.0 + libm::exp(self.steepness * (loss - self.loss_threshold)));
@@ -89,7 +105,8 @@ impl AvoidanceConstants for AllegroConfig {
         check((0.0..=1.0).contains(&self.loss_threshold), "loss_threshold", "between 0 and 1")?;
         check(self.steepness >= 0.0 && self.steepness.is_finite(), "steepness", "at least 0")?;
         check(self.timeout_factor > 0.0 && self.timeout_factor <= 1.0, "timeout_factor", "above 0 and at most 1")?;
-        check(self.min_packets >= 1, "min_packets", "at least 1")
+        check(self.min_packets >= 1, "min_packets", "at least 1")?;
+        self.limits().validate()
     }
 }
 
@@ -121,9 +138,10 @@ impl Allegro {
     /// Allegro for a flow with segments of `mss` payload bytes. `seed` sets the order of probes.
     #[must_use]
     pub fn new(config: &AllegroConfig, mss: u32, seed: u64) -> Self {
+        let config = if config.validate().is_ok() { *config } else { AllegroConfig::default() };
         Self {
-            config: if config.validate().is_ok() { *config } else { AllegroConfig::default() },
-            trials: Trials::new(mss),
+            trials: Trials::new(mss, config.limits()),
+            config,
             random: Random::new(seed),
             phase: Search::Waiting,
             rate: Rate::ZERO,
@@ -160,8 +178,6 @@ impl Allegro {
 try_rates!(Allegro);
 
 impl TriesRates for Allegro {
-    const MIN_WINDOW: u32 = 4;
-
     fn trials(&self) -> &Trials {
         &self.trials
     }

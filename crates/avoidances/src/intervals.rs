@@ -13,8 +13,6 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 const REORDERING: u64 = 3;
 /// Most intervals that are planned at once.
 pub(super) const MAX_PLANNED: usize = 4;
-/// An interval is given up when this many smoothed RTTs have passed since its last packet left.
-const GIVE_UP_RTTS: u64 = 4;
 
 /// Sums over the RTT samples of an interval, for their mean and their slope over the time of
 /// sending.
@@ -213,12 +211,13 @@ impl Monitor {
     }
 
     /// The outcomes of all planned intervals, once they are known. `length` as for
-    /// [`on_sent`](Self::on_sent).
+    /// [`on_sent`](Self::on_sent). An interval is given up when so much time has passed since its
+    /// last packet left.
     pub(super) fn outcomes(
         &mut self,
         now: Time,
         length: Length,
-        srtt: Span,
+        give_up: Span,
     ) -> Option<([Option<IntervalOutcome>; MAX_PLANNED], usize)> {
         if self.planned == 0 {
             return None;
@@ -235,7 +234,7 @@ impl Monitor {
         let known = self.intervals[..self.planned].iter().flatten().all(|interval| {
             interval.acked >= interval.packets
                 || self.highest >= interval.last.saturating_add(REORDERING)
-                || now.since(interval.last_sent) > srtt * GIVE_UP_RTTS
+                || now.since(interval.last_sent) > give_up
         });
         known.then(|| (self.intervals.map(|interval| interval.map(|interval| interval.outcome())), self.planned))
     }
@@ -347,7 +346,7 @@ mod tests {
         let mut monitor = Monitor::new();
         monitor.plan(&[mbps(12)]);
         send(&mut monitor, 0..30, MS * 9);
-        assert!(monitor.outcomes(at(30), Length::of(MS * 9), MS * 20).is_none());
+        assert!(monitor.outcomes(at(30), Length::of(MS * 9), MS * 80).is_none());
         // The RTT grows by a tenth of a millisecond per millisecond; 3 and 7 are lost.
         for number in (0..14).filter(|n| ![3, 7].contains(n)) {
             let delay = Span::from_micros(100) * number;
@@ -355,7 +354,7 @@ mod tests {
             acked.rtt = Some(MS * 20 + delay);
             monitor.on_acked(&acked);
         }
-        let (outcomes, count) = monitor.outcomes(at(40), Length::of(MS * 9), MS * 20).unwrap();
+        let (outcomes, count) = monitor.outcomes(at(40), Length::of(MS * 9), MS * 80).unwrap();
         let outcome = outcomes[0].unwrap();
         assert_eq!((count, outcome.rate), (1, mbps(12)));
         assert!((outcome.loss - 0.2).abs() < 1e-9);
@@ -373,11 +372,11 @@ mod tests {
         for number in 0..9 {
             monitor.on_acked(&acked(number + 20, number, number));
         }
-        assert!(monitor.outcomes(at(30), Length::of(MS * 9), MS * 20).is_none(), "the tenth may be on its way");
+        assert!(monitor.outcomes(at(30), Length::of(MS * 9), MS * 80).is_none(), "the tenth may be on its way");
         monitor.on_acked(&acked(31, 11, 11));
-        assert!(monitor.outcomes(at(31), Length::of(MS * 9), MS * 20).is_none(), "two later");
+        assert!(monitor.outcomes(at(31), Length::of(MS * 9), MS * 80).is_none(), "two later");
         monitor.on_acked(&acked(32, 12, 12));
-        let (outcomes, _) = monitor.outcomes(at(32), Length::of(MS * 9), MS * 20).unwrap();
+        let (outcomes, _) = monitor.outcomes(at(32), Length::of(MS * 9), MS * 80).unwrap();
         assert!((outcomes[0].unwrap().loss - 0.1).abs() < 1e-9);
     }
 
@@ -386,8 +385,8 @@ mod tests {
         let mut monitor = Monitor::new();
         monitor.plan(&[mbps(12)]);
         send(&mut monitor, 0..5, MS * 3);
-        assert!(monitor.outcomes(at(80), Length::of(MS * 3), MS * 20).is_none());
-        let (outcomes, _) = monitor.outcomes(at(90), Length::of(MS * 3), MS * 20).unwrap();
+        assert!(monitor.outcomes(at(80), Length::of(MS * 3), MS * 80).is_none());
+        let (outcomes, _) = monitor.outcomes(at(90), Length::of(MS * 3), MS * 80).unwrap();
         let outcome = outcomes[0].unwrap();
         assert_eq!((outcome.loss, outcome.rtt), (1.0, None));
     }

@@ -1,29 +1,63 @@
 //! Controls that try rates: a monitor interval at each planned rate, then a decision from what
 //! became of their packets. Vivace, Allegro and the delay-based rule differ in the decision alone.
 
+use flowstart_control::InvalidConfig;
 use flowstart_control::random::Random;
-use flowstart_units::Rate;
+use flowstart_units::{Rate, Time};
 
 use super::intervals::{IntervalOutcome, Length, MAX_PLANNED, Monitor, PathView};
 
-/// The window is this many times what the rate sends in a smoothed RTT: it never holds packets back
-/// while ACKs come.
-pub(super) const WINDOW_RTTS: u32 = 2;
-
 /// What became of the intervals of a plan, in their order.
 pub(super) type Outcomes = [Option<IntervalOutcome>; MAX_PLANNED];
+
+/// What keeps a control that tries rates from waiting for ever; each has its own configuration.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// The window is this many times what the rate sends in a smoothed RTT.
+    pub(super) window_rtts: u32,
+    /// Smallest window in packets.
+    pub(super) min_window: u32,
+    /// An interval is given up when this many smoothed RTTs have passed since its last packet left.
+    pub(super) give_up_rtts: u32,
+}
+
+impl Limits {
+    pub(super) fn validate(self) -> Result<(), InvalidConfig> {
+        let check = InvalidConfig::unless;
+        check((1..=100).contains(&self.window_rtts), "window_rtts", "between 1 and 100")?;
+        check(self.min_window >= 1, "min_window", "at least 1")?;
+        check((1..=100).contains(&self.give_up_rtts), "give_up_rtts", "between 1 and 100")
+    }
+}
 
 /// The path and the intervals under way.
 #[derive(Clone, Debug)]
 pub(super) struct Trials {
     pub(super) path: PathView,
     pub(super) monitor: Monitor,
+    limits: Limits,
 }
 
 impl Trials {
     /// For a flow with segments of `mss` payload bytes.
-    pub(super) fn new(mss: u32) -> Self {
-        Self { path: PathView::new(mss), monitor: Monitor::new() }
+    pub(super) fn new(mss: u32, limits: Limits) -> Self {
+        Self { path: PathView::new(mss), monitor: Monitor::new(), limits }
+    }
+
+    /// The window in packets at this rate. It never holds packets back while ACKs come.
+    pub(super) fn window(&self, rate: Rate) -> u32 {
+        self.path.window(rate, self.limits.window_rtts, self.limits.min_window)
+    }
+
+    /// Packets that this rate sends in a smoothed RTT.
+    pub(super) fn flight(&self, rate: Rate) -> u32 {
+        self.path.window(rate, 1, self.limits.min_window)
+    }
+
+    /// What became of all intervals that were planned, once it is known.
+    pub(super) fn outcomes(&mut self, now: Time, length: Length) -> Option<Outcomes> {
+        let give_up = self.path.srtt * u64::from(self.limits.give_up_rtts);
+        self.monitor.outcomes(now, length, give_up).map(|(outcomes, _)| outcomes)
     }
 
     /// One interval at this rate comes next.
@@ -47,9 +81,6 @@ impl Trials {
 
 /// What a control that tries rates decides.
 pub(super) trait TriesRates {
-    /// Smallest window in packets.
-    const MIN_WINDOW: u32;
-
     fn trials(&self) -> &Trials;
 
     fn trials_mut(&mut self) -> &mut Trials;
@@ -76,7 +107,7 @@ macro_rules! try_rates {
         const _: () = {
             use flowstart_control::{Ack, Acked, CongestionAvoidance, NewMss, Sent, Signal, Window};
             use flowstart_units::{Rate, Time};
-            use $crate::trials::{TriesRates, WINDOW_RTTS};
+            use $crate::trials::TriesRates;
 
             impl CongestionAvoidance for $control {
                 fn wants_packets(&self) -> bool {
@@ -98,8 +129,7 @@ macro_rules! try_rates {
                         return;
                     }
                     let length = self.interval();
-                    let trials = self.trials_mut();
-                    if let Some((outcomes, _)) = trials.monitor.outcomes(ack.now, length, trials.path.srtt) {
+                    if let Some(outcomes) = self.trials_mut().outcomes(ack.now, length) {
                         self.decide(&outcomes);
                     }
                 }
@@ -108,7 +138,7 @@ macro_rules! try_rates {
                     if acked > 0
                         && let Some(rate) = self.pacing_rate()
                     {
-                        window.cwnd = self.trials().path.window(rate, WINDOW_RTTS, <Self as TriesRates>::MIN_WINDOW);
+                        window.cwnd = self.trials().window(rate);
                     }
                 }
 
@@ -123,11 +153,7 @@ macro_rules! try_rates {
                         // Losses are judged with their interval.
                         _ => {}
                     }
-                    self.trials().path.window(
-                        self.base_rate().unwrap_or(Rate::ZERO),
-                        1,
-                        <Self as TriesRates>::MIN_WINDOW,
-                    )
+                    self.trials().flight(self.base_rate().unwrap_or(Rate::ZERO))
                 }
 
                 fn on_takeover(&mut self, _now: Time, window: &Window, _rate: Option<Rate>) {
@@ -158,7 +184,8 @@ mod tests {
         let mut random = Random::new(1);
         let mut orders = std::collections::BTreeSet::new();
         for _ in 0..64 {
-            let mut trials = Trials::new(1448);
+            let limits = Limits { window_rtts: 2, min_window: 4, give_up_rtts: 4 };
+            let mut trials = Trials::new(1448, limits);
             trials.probe_around(rate, 0.05, &mut random);
             let mut plan = Vec::new();
             for number in 0..8 {

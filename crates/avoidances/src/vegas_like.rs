@@ -11,7 +11,7 @@ use flowstart_control::{InvalidConfig, IsolationAware};
 use flowstart_units::{Rate, Span};
 
 use super::intervals::Length;
-use super::trials::{Outcomes, Trials, TriesRates, try_rates};
+use super::trials::{Limits, Outcomes, Trials, TriesRates, try_rates};
 use crate::AvoidanceConstants;
 
 /// Constants of the delay-based rule; the defaults are those of the paper's implementation.
@@ -33,6 +33,14 @@ pub struct VegasLikeConfig {
     /// Largest rate; default 1 Gbit/s. The implementation has no limit but its processor: where
     /// losses keep the queue short, the rule accelerates for ever.
     pub max_rate: Rate,
+    /// The window is this many times what the rate sends in a smoothed RTT, 1 ..= 100; default 2:
+    /// it never holds packets back while ACKs come.
+    pub window_rtts: u32,
+    /// Smallest window in packets, at least 1; default 2.
+    pub min_window: u32,
+    /// An interval is given up when this many smoothed RTTs have passed since its last packet left,
+    /// 1 ..= 100; default 4 (this project's).
+    pub give_up_rtts: u32,
 }
 
 impl Default for VegasLikeConfig {
@@ -43,7 +51,17 @@ impl Default for VegasLikeConfig {
             increase: 0.99,
             interval_rtts: 1.5,
             max_rate: Rate::from_mbps(1000),
+            window_rtts: 2,
+            min_window: 2,
+            give_up_rtts: 4,
         }
+    }
+}
+
+impl VegasLikeConfig {
+    fn limits(&self) -> Limits {
+        let Self { window_rtts, min_window, give_up_rtts, .. } = *self;
+        Limits { window_rtts, min_window, give_up_rtts }
     }
 }
 
@@ -57,7 +75,8 @@ impl AvoidanceConstants for VegasLikeConfig {
         check(self.decrease >= 1.0 && self.decrease.is_finite(), "decrease", "at least 1")?;
         check(self.max_rate > Rate::ZERO, "max_rate", "above 0")?;
         check(self.increase > 0.0 && self.increase <= 1.0, "increase", "above 0 and at most 1")?;
-        check(self.interval_rtts > 0.0 && self.interval_rtts <= 100.0, "interval_rtts", "above 0 and at most 100")
+        check(self.interval_rtts > 0.0 && self.interval_rtts <= 100.0, "interval_rtts", "above 0 and at most 100")?;
+        self.limits().validate()
     }
 }
 
@@ -74,7 +93,7 @@ impl VegasLike {
     #[must_use]
     pub fn new(config: &VegasLikeConfig, mss: u32) -> Self {
         let config = if config.validate().is_ok() { *config } else { VegasLikeConfig::default() };
-        Self { config, trials: Trials::new(mss), rate: None }
+        Self { trials: Trials::new(mss, config.limits()), config, rate: None }
     }
 
     /// The rate; `None` before it has taken over.
@@ -89,8 +108,6 @@ try_rates!(VegasLike);
 impl IsolationAware for VegasLike {}
 
 impl TriesRates for VegasLike {
-    const MIN_WINDOW: u32 = 2;
-
     fn trials(&self) -> &Trials {
         &self.trials
     }

@@ -41,6 +41,9 @@ pub struct BeliefConfig {
     /// Standard deviation of both kinds of noise as a share of the mean gap, for a look at the
     /// first chirp before its own noise is known, above 0; default 1/8.
     pub first_noise: f64,
+    /// A chirp is judged anew if it had so many times the variance that was expected, at least 1;
+    /// default 1.5: it was judged too sharply.
+    pub judged_anew: f64,
     /// Jitter may move so many neighbours together: a share of a chirp's packets, 0 ..= 1/3;
     /// default 1/8. On a link that keeps the order, one late packet holds all behind it.
     pub together: f64,
@@ -61,6 +64,7 @@ impl Default for BeliefConfig {
             noise_weight: 0.25,
             noise_floor: 0.04,
             first_noise: 0.125,
+            judged_anew: 1.5,
             together: 0.125,
             tried: 0.75,
             crowded_share: 0.75,
@@ -77,6 +81,7 @@ impl BeliefConfig {
         check(self.noise_weight > 0.0 && self.noise_weight <= 1.0, "noise_weight", "more than 0 and at most 1")?;
         check(within(self.noise_floor, 0.0, 1.0), "noise_floor", "between 0 and 1")?;
         check(self.first_noise > 0.0 && self.first_noise.is_finite(), "first_noise", "more than 0")?;
+        check(self.judged_anew >= 1.0 && self.judged_anew.is_finite(), "judged_anew", "at least 1")?;
         check(within(self.together, 0.0, 1.0 / 3.0), "together", "between 0 and 1/3")?;
         check(within(self.tried, 0.0, 1.0), "tried", "between 0 and 1")?;
         check(self.crowded_share > 0.0 && self.crowded_share <= 1.0, "crowded_share", "more than 0 and at most 1")
@@ -94,9 +99,7 @@ const CELLS: usize = 18 * STEPS;
 const SHARES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 /// Likelihoods that differ by less are equal.
 const EQUAL: f64 = 1e-9;
-/// A chirp is judged anew if it had so many times the variance that was expected.
-const JUDGED_ANEW: f64 = 1.5;
-/// Both variances are at least this many ns².
+/// Both variances are at least this many ns², that nothing is divided by zero.
 const LEAST_VARIANCE: f64 = 1.0;
 
 /// Variances in ns².
@@ -272,7 +275,7 @@ impl Belief {
         // they come out.
         let rise = points[points.len() - 1].delay as f64 - points[0].delay as f64;
         let mean = (time + f64::max(rise, 0.0)) / f64::max(packets, 1.0);
-        let BeliefConfig { noise_floor, first_noise, noise_weight, .. } = self.config;
+        let BeliefConfig { noise_floor, first_noise, noise_weight, judged_anew, .. } = self.config;
         let variance = square(noise_floor * mean) + LEAST_VARIANCE;
         let floor = Noise { jitter: variance / 4.0, others: variance };
         let mut one = Box::new([[0.0; CELLS]; SHARES.len()]);
@@ -291,7 +294,7 @@ impl Belief {
         // What was judged with less noise than there is was judged too sharply.
         let first = self.noise.replace(now).is_none();
         let bounded = now.at_least(floor);
-        if first || bounded.sum() > judged.sum() * JUDGED_ANEW {
+        if first || bounded.sum() > judged.sum() * judged_anew {
             best = self.judge(points, fastest, bounded, &mut one);
         }
         let variance = bounded.sum();

@@ -41,10 +41,6 @@ pub struct StartExit {
     pub min_rtt: Span,
 }
 
-/// Round trips a rate that a start left behind holds at most: one to fill the window, one for what
-/// the estimate of the rate was too low.
-const LEFT_BEHIND_RTTS: u64 = 2;
-
 /// What the controller remembers of the last ACK for the record of the start's exit.
 #[derive(Clone, Copy, Debug)]
 struct LastSeen {
@@ -71,6 +67,8 @@ pub struct Controller {
     last: LastSeen,
     initial_window: u32,
     mss: u32,
+    /// Round trips that a rate which the start left behind holds at most.
+    left_behind_rtts: u32,
     /// The avoidance hears of every packet.
     tells_packets: bool,
     /// The avoidance sets the window in recovery.
@@ -121,6 +119,7 @@ impl Controller {
             last: LastSeen { now: Time::ZERO, in_flight: 0, srtt: Span::ZERO, min_rtt: Span::MAX, delivered: 0 },
             initial_window,
             mss,
+            left_behind_rtts: config.left_behind_rtts,
             tells_packets: avoidance.wants_packets(),
             own_recovery: avoidance.controls_recovery(),
             own_start,

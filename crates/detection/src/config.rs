@@ -55,6 +55,9 @@ pub struct DetectorConfig {
     /// trips at most, 0 to 100; default 2 (not of the paper, where nothing follows: what left is
     /// acknowledged within one, or within two if some of it is sent again).
     pub released_rtts: f64,
+    /// Window, in times of what it is, once more is lost of what left after "unknown" while the
+    /// losses of before are still repaired, above 0 up to 1; default 0.5 (RFC 5681 section 3.1).
+    pub late_loss_factor: f64,
     /// One flow alone, which only looks for its rate, as for the paper's Figure 3; default false.
     pub single: bool,
 }
@@ -70,6 +73,7 @@ impl Default for DetectorConfig {
             max_rate: Rate::from_mbps(10_000),
             give_up: Span::from_secs(10),
             released_rtts: 2.0,
+            late_loss_factor: 0.5,
             single: false,
         }
     }
@@ -92,6 +96,8 @@ impl DetectorConfig {
         check(self.interval_rtts > 0.0 && self.interval_rtts <= 100.0, "interval_rtts", "above 0 and at most 100")?;
         check(self.max_rate > Rate::ZERO, "max_rate", "above 0")?;
         check((0.0..=100.0).contains(&self.released_rtts), "released_rtts", "between 0 and 100")?;
+        let factor = self.late_loss_factor;
+        check(factor > 0.0 && factor <= 1.0, "late_loss_factor", "above 0 and at most 1")?;
         check(self.threshold >= 1.0 && self.threshold.is_finite(), "threshold", "at least 1")
     }
 }

@@ -1,4 +1,5 @@
-//! Files that are there whole or not at all.
+//! Files that are there whole or not at all, and folders that one program at a time writes into
+//! ([`HeldFolder`]).
 //!
 //! A [`WholeFile`] is written beside its place and takes its name when it is finished. Until then
 //! nobody sees it, and an existing file of that name stays what it was; afterwards the new one has
@@ -26,6 +27,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile};
+
+mod held;
+
+pub use held::HeldFolder;
 
 /// Most symbolic links that lead from one to the next (Linux: 40).
 const MOST_LINKS: usize = 40;

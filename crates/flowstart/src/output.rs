@@ -3,7 +3,6 @@
 
 use std::cell::RefCell;
 use std::fmt;
-use std::fs::{File, TryLockError};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use flowstart_files::HeldFolder;
 use flowstart_report::Terminal;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -162,7 +162,7 @@ thread_local! {
     /// Folders that the command on this thread made, those around others first.
     static MADE: RefCell<Vec<PathBuf>> = const { RefCell::new(Vec::new()) };
     /// Folders that it holds.
-    static HELD: RefCell<Vec<Held>> = const { RefCell::new(Vec::new()) };
+    static HELD: RefCell<Vec<HeldFolder>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Does a command; if it fails, folders that it made and put nothing into are gone again. Those
@@ -212,36 +212,18 @@ pub(crate) fn take_folder(folder: &Path) -> Done {
     Ok(())
 }
 
-/// A folder that no second command may write into. The system lets go of it when the program ends,
-/// however it ends.
-#[derive(Debug)]
-struct Held(#[expect(dead_code, reason = "held, not used")] Option<File>);
-
 /// How long a folder is waited for: hosts of a run that was killed end a moment after it, and hold
 /// what it held until then.
 const HELD_ON: Duration = Duration::from_secs(1);
 
 /// Holds a folder that is there, unless another command does.
-fn hold_within(folder: &Path, patience: Duration) -> Result<Held, Failure> {
-    // Where a folder cannot be opened as a file (not on Unix) nobody holds it.
-    let Ok(file) = File::open(folder) else { return Ok(Held(None)) };
-    let began = Instant::now();
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(Held(Some(file))),
-            Err(TryLockError::WouldBlock) if began.elapsed() < patience => {
-                std::thread::sleep(Duration::from_millis(50));
-            }
-            Err(TryLockError::WouldBlock) => {
-                return Err(Failure::Usage(format!(
-                    "another run is writing into {}: wait for its end, or name another folder with --out",
-                    folder.display()
-                )));
-            }
-            // A file system without locks.
-            Err(TryLockError::Error(_)) => return Ok(Held(None)),
-        }
-    }
+fn hold_within(folder: &Path, patience: Duration) -> Result<HeldFolder, Failure> {
+    HeldFolder::take(folder, patience).ok_or_else(|| {
+        Failure::Usage(format!(
+            "another run is writing into {}: wait for its end, or name another folder with --out",
+            folder.display()
+        ))
+    })
 }
 
 /// The ending of a file, which must be one of the known ones: it says in what format to write.

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
-use flowstart_files::write_atomically;
+use flowstart_files::{HeldFolder, write_atomically};
 
 use super::{FrontierResult, Record, Work};
 
@@ -63,7 +64,7 @@ pub struct Journal {
     /// The first error of [`append`](Self::append).
     failed: Mutex<Option<io::Error>>,
     /// Keeps others out until it is dropped.
-    _lock: Lock,
+    _held: HeldFolder,
 }
 
 /// A line that could not be used.
@@ -89,7 +90,8 @@ impl Journal {
     pub fn open(folder: &Path) -> Result<Self, JournalError> {
         let path = folder.join(FILE);
         let fail = |error: &dyn fmt::Display| JournalError::new(&path, error);
-        let lock = Lock::take(folder).map_err(|error| fail(&error))?;
+        let held = HeldFolder::take(folder, Duration::ZERO)
+            .ok_or_else(|| fail(&"another run is writing here; wait for its end or choose another folder"))?;
         let old = match std::fs::read(&path) {
             Ok(old) => old,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -108,7 +110,7 @@ impl Journal {
             write_atomically(&path, &content).map_err(|error| fail(&error))?;
         }
         let file = OpenOptions::new().append(true).open(&path).map_err(|error| fail(&error))?;
-        Ok(Self { file: Mutex::new(file), known, lines, damaged, failed: Mutex::new(None), path, _lock: lock })
+        Ok(Self { file: Mutex::new(file), known, lines, damaged, failed: Mutex::new(None), path, _held: held })
     }
 
     /// Takes in what the records of another folder have and these have not. Lines that cannot be
@@ -188,26 +190,6 @@ impl Journal {
             }
         }
         Ok(())
-    }
-}
-
-/// The folder, held so that no second run writes into it. The system lets go of it when the program
-/// ends, however it ends.
-#[derive(Debug)]
-struct Lock(#[expect(dead_code, reason = "held, not used")] Option<File>);
-
-impl Lock {
-    fn take(folder: &Path) -> Result<Self, String> {
-        // Where a folder cannot be opened as a file (not on Unix) there is no lock.
-        let Ok(file) = File::open(folder) else { return Ok(Self(None)) };
-        match file.try_lock() {
-            Ok(()) => Ok(Self(Some(file))),
-            Err(TryLockError::WouldBlock) => {
-                Err("another run is writing here; wait for its end or choose another folder".to_owned())
-            }
-            // A file system without locks.
-            Err(TryLockError::Error(_)) => Ok(Self(None)),
-        }
     }
 }
 

@@ -64,6 +64,27 @@ impl StartConstants for TrainProbeConfig {
     }
 }
 
+/// What becomes of packets that somebody directed, once nobody does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LetGo {
+    /// Their losses and RTTs do not count for so many round trips at most.
+    pub released_rtts: f64,
+    /// Window, in times of what it is, when more is lost of what left since then.
+    pub late_loss_factor: f64,
+}
+
+impl From<&DetectorConfig> for LetGo {
+    fn from(config: &DetectorConfig) -> Self {
+        Self { released_rtts: config.released_rtts, late_loss_factor: config.late_loss_factor }
+    }
+}
+
+impl From<&TrainProbeConfig> for LetGo {
+    fn from(config: &TrainProbeConfig) -> Self {
+        Self { released_rtts: config.released_rtts, late_loss_factor: config.late_loss_factor }
+    }
+}
+
 /// A start whose departures come from outside; what becomes of its packets is kept until it is
 /// asked for.
 #[derive(Clone, Debug)]
@@ -78,8 +99,7 @@ pub struct Directed {
     /// A loss was not answered, as it was of packets that somebody directed. Until this byte is
     /// acknowledged the sender repairs it, and tells of no other.
     pardoned: Option<u64>,
-    /// What left before nobody directed any more is acknowledged within so many round trips.
-    released_rtts: f64,
+    let_go: LetGo,
     phase: Phase,
 }
 
@@ -97,10 +117,9 @@ enum Phase {
 }
 
 impl Directed {
-    /// For a flow with segments of `mss` payload bytes, `paced` or not. Once it is let go of, what
-    /// left before does not count for `released_rtts` round trips at most.
+    /// For a flow with segments of `mss` payload bytes, `paced` or not.
     #[must_use]
-    pub fn new(released_rtts: f64, paced: bool, mss: u32) -> Self {
+    pub fn new(let_go: LetGo, paced: bool, mss: u32) -> Self {
         let hystart = Hystart::new(&HystartConfig::default(), paced, mss);
         Self {
             departure: None,
@@ -109,7 +128,7 @@ impl Directed {
             hystart,
             end: 0,
             pardoned: None,
-            released_rtts,
+            let_go,
             phase: Phase::Directed,
         }
     }
@@ -123,7 +142,7 @@ impl Directed {
     /// so far were these.
     pub fn release(&mut self, now: Time, last: LastRtt) {
         self.look_again(last);
-        self.phase = Phase::Released(self.end, now + last.srtt.mul_f64(self.released_rtts));
+        self.phase = Phase::Released(self.end, now + last.srtt.mul_f64(self.let_go.released_rtts));
     }
 
     /// An avoidance that was told of an answer cannot use it: it goes on with HyStart at once.
@@ -178,7 +197,7 @@ impl FlowStart for Directed {
         if self.pardoned.is_some() && ack.lost > 0 {
             // Of packets that left since then.
             self.pardoned = None;
-            let cwnd = (window.cwnd / 2).max(2);
+            let cwnd = ((f64::from(window.cwnd) * self.let_go.late_loss_factor) as u32).max(2);
             return AfterAck::Done(Exit { reason: ExitReason::Loss, cwnd, ssthresh: cwnd, rate: None });
         }
         if self.phase == Phase::Usual {
@@ -256,9 +275,11 @@ mod tests {
     use flowstart_control::{Exit, ExitReason};
     use flowstart_units::Span;
 
+    const RULES: LetGo = LetGo { released_rtts: 2.0, late_loss_factor: 0.5 };
+
     #[test]
     fn undirected_it_is_slow_start_and_directed_its_window_is_a_permission() {
-        let (mut start, mut window) = (Directed::new(2.0, false, 1448), Window::new(10));
+        let (mut start, mut window) = (Directed::new(RULES, false, 1448), Window::new(10));
         start.grow(&ack(5), &mut window);
         assert_eq!(window.cwnd, 15);
         assert_eq!(start.on_signal(Time::ZERO, Signal::Loss, &mut window), Response::Leave);
@@ -273,7 +294,7 @@ mod tests {
         let ms = |ms: u64| Time::ZERO + Span::from_millis(ms);
         let late = |now, una, next| Ack { now, una, next, rtt: Some(Span::from_millis(30)), ..ack(1) };
         let released = || {
-            let (mut start, mut window) = (Directed::new(2.0, false, 1448), Window::new(50));
+            let (mut start, mut window) = (Directed::new(RULES, false, 1448), Window::new(50));
             start.direct(Departure::Hold);
             start.on_sent(&Sent { seq: 40, bytes: 10, ..sent(ms(90), 0) });
             start.release(ms(100), LastRtt { srtt: Span::from_millis(20), min_rtt: Span::from_millis(20) });
@@ -303,7 +324,7 @@ mod tests {
         assert_eq!((0..10).position(again), Some(8));
         // What left spread over a round trip comes back so: 20 ms of ACKs are no full pipe.
         for (lasting, ends) in [(29, false), (31, true)] {
-            let (mut start, mut window) = (Directed::new(2.0, false, 1448), Window::new(50));
+            let (mut start, mut window) = (Directed::new(RULES, false, 1448), Window::new(50));
             start.go_on(LastRtt { srtt: Span::from_millis(20), min_rtt: Span::from_millis(20) });
             let found = (0..=lasting).any(|at| {
                 let ack = Ack { rtt: Some(Span::from_millis(20)), ..late(ms(200 + at), 100, 200) };
@@ -323,7 +344,7 @@ mod tests {
     #[test]
     fn losses_of_what_left_since_it_was_let_go_of_end_it_although_earlier_ones_did_not() {
         let ms = |ms: u64| Time::ZERO + Span::from_millis(ms);
-        let (mut start, mut window) = (Directed::new(2.0, false, 1448), Window::new(50));
+        let (mut start, mut window) = (Directed::new(RULES, false, 1448), Window::new(50));
         start.direct(Departure::Hold);
         start.on_sent(&Sent { seq: 40, bytes: 10, ..sent(ms(90), 0) });
         start.release(ms(100), LastRtt { srtt: Span::from_millis(20), min_rtt: Span::from_millis(20) });
@@ -349,7 +370,7 @@ mod tests {
     fn what_leaves_after_it_was_let_go_of_leaves_in_bursts() {
         let ms = |ms: u64| Time::ZERO + Span::from_millis(ms);
         let ends = |lasting: u64| {
-            let (mut start, mut window) = (Directed::new(2.0, false, 1448), Window::new(50));
+            let (mut start, mut window) = (Directed::new(RULES, false, 1448), Window::new(50));
             start.direct(Departure::Hold);
             start.release(ms(100), LastRtt { srtt: Span::from_millis(20), min_rtt: Span::from_millis(20) });
             (0..=lasting).any(|at| {
@@ -363,7 +384,7 @@ mod tests {
 
     #[test]
     fn what_happens_is_told_once_and_only_while_it_is_directed() {
-        let mut start = Directed::new(2.0, false, 1448);
+        let mut start = Directed::new(RULES, false, 1448);
         start.on_sent(&sent(Time::ZERO, 0));
         assert!(start.take_sent().is_none());
         start.direct(Departure::At(Time::ZERO + Span::from_millis(1)));

@@ -176,7 +176,7 @@ flowstart_control::registry! {
     TwoFlowProbe(config: DetectorConfig) => Box<Directed> {
         names: "two_flow_probe",
         about: "two connections at 1:2 double until both lose, which tells fair queuing from a shared queue (Bachl, Fabini and Zseby 2020)",
-        new: |flow| Box::new(Directed::new(config.released_rtts, flow.paced, flow.mss)),
+        new: |flow| Box::new(Directed::new(config.into(), flow.paced, flow.mss)),
     }
 
     /// Two connections that look for fair queuing by short trains of packets, as this project does
@@ -184,7 +184,7 @@ flowstart_control::registry! {
     FairQueuingProbe(config: TrainProbeConfig) => Box<Directed> {
         names: "fair_queuing_probe" | "fq_probe",
         about: "short trains of packets with a lone packet of a second connection behind each, whose delay tells fair queuing from a shared queue",
-        new: |flow| Box::new(Directed::new(config.released_rtts, flow.paced, flow.mss)),
+        new: |flow| Box::new(Directed::new(config.into(), flow.paced, flow.mss)),
     }
 }
 

@@ -72,6 +72,9 @@ pub struct BbrConfig {
     /// Round trips that a stretch has at least whose throughput may be a policer's; default 4
     /// (`bbr_lt_intvl_min_rtts`).
     pub policer_rounds: u32,
+    /// A stretch lasts at most this many times as many, at least 1; default 4
+    /// (`bbr_lt_bw_sampling`).
+    pub policer_stretch: u32,
     /// Packets lost per packet delivered in such a stretch, at least 0; default 50/256
     /// (`bbr_lt_loss_thresh`).
     pub policer_loss_share: f64,
@@ -108,6 +111,7 @@ impl Default for BbrConfig {
             aggregation_rounds: 5,
             aggregation_most: Span::from_millis(100),
             policer_rounds: 4,
+            policer_stretch: 4,
             policer_loss_share: 50.0 / 256.0,
             policer_ratio: 0.125,
             policer_difference: Rate::from_bps(4_000),
@@ -177,6 +181,7 @@ impl AvoidanceConstants for BbrConfig {
         check(self.bursts <= MOST_PACKETS, "bursts", "at most 1000")?;
         check(self.probe_packets <= MOST_PACKETS, "probe_packets", "at most 1000")?;
         check(self.aggregation_rounds >= 1, "aggregation_rounds", "at least 1")?;
+        check(self.policer_stretch >= 1, "policer_stretch", "at least 1")?;
         check(self.policer_loss_share >= 0.0, "policer_loss_share", "at least 0")?;
         check(self.policer_ratio >= 0.0, "policer_ratio", "at least 0")
     }

@@ -5,9 +5,6 @@ use flowstart_units::{Bytes, Rate, Time};
 
 use super::config::BbrConfig;
 
-/// A stretch is at most this many times as long as the shortest one (`bbr_lt_bw_sampling`).
-const LONGEST: u32 = 4;
-
 /// What an ACK told, as far as policers are concerned.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Report {
@@ -80,7 +77,7 @@ impl Policer {
         if self.rounds < config.policer_rounds {
             return false;
         }
-        if self.rounds > config.policer_rounds.saturating_mul(LONGEST) {
+        if self.rounds > config.policer_rounds.saturating_mul(config.policer_stretch) {
             self.forget();
             return false;
         }

@@ -69,6 +69,9 @@ pub struct DelayTargetConfig {
     pub min_rtt_window: Span,
     /// Fewest packets per smoothed RTT, at least 1; default 2.
     pub min_packets: u32,
+    /// The window is this many times what the rate sends in a smoothed RTT, 1 ..= 100; default 2:
+    /// it never holds packets back while ACKs come.
+    pub window_rtts: u32,
     /// The rate is at most this many times what is delivered, at least 1; default 2.
     pub ceiling: f64,
     /// A queue of so many times the RTT without one, and of `foreign_targets` targets, is answered
@@ -112,6 +115,8 @@ pub struct DelayTargetConfig {
     /// see whether it is delivered; default 8, 0 for never. Twice as many the next time if it is
     /// not. After so many in a row at more, what trials told is forgotten.
     pub trial_rounds: u32,
+    /// They grow up to this many times as many, at least 1; default 16.
+    pub trial_patience: u32,
     /// Of the most that was delivered in the last `min_rtt_window`, above 0 up to 1; default 0.8.
     /// With 0.35 nothing was tried for flows that stood at 0.4 of it.
     pub trial_share: f64,
@@ -157,6 +162,7 @@ impl Default for DelayTargetConfig {
             loss_threshold: 0.02,
             min_rtt_window: Span::from_secs(10),
             min_packets: 2,
+            window_rtts: 2,
             ceiling: 2.0,
             brake_rtts: 2.0,
             brake_excess: 4.0,
@@ -170,6 +176,7 @@ impl Default for DelayTargetConfig {
             give_up_packets: 5.0,
             turn_packets: 2.5,
             trial_rounds: 8,
+            trial_patience: 16,
             trial_share: 0.8,
             trial_factor: 2.0,
             give_up_trials: 2,
@@ -213,6 +220,7 @@ impl AvoidanceConstants for DelayTargetConfig {
         check(share.contains(&self.loss_threshold), "loss_threshold", "between 0 and 1")?;
         check(self.min_rtt_window >= Span::from_millis(1), "min_rtt_window", "at least 1 ms")?;
         check(self.min_packets >= 1, "min_packets", "at least 1")?;
+        check((1..=100).contains(&self.window_rtts), "window_rtts", "between 1 and 100")?;
         check(self.ceiling >= 1.0 && self.ceiling.is_finite(), "ceiling", "at least 1")?;
         check(self.foreign_targets >= 1.0 && self.foreign_targets.is_finite(), "foreign_targets", "at least 1")?;
         check(self.brake_rtts >= 0.0 && self.brake_rtts.is_finite(), "brake_rtts", "at least 0")?;
@@ -223,6 +231,7 @@ impl AvoidanceConstants for DelayTargetConfig {
         check(packets, "give_up_packets", "at least 0")?;
         let turn = self.turn_packets >= 0.0 && self.turn_packets.is_finite();
         check(turn, "turn_packets", "at least 0")?;
+        check(self.trial_patience >= 1, "trial_patience", "at least 1")?;
         check(self.trial_share > 0.0 && self.trial_share <= 1.0, "trial_share", "above 0 and at most 1")?;
         check(self.trial_factor > 1.0 && self.trial_factor <= 4.0, "trial_factor", "above 1 and at most 4")?;
         check(self.longer_share > 0.0 && self.longer_share < 1.0, "longer_share", "above 0 and below 1")?;

@@ -67,10 +67,6 @@ use trial::Trial;
 
 pub use config::DelayTargetConfig;
 
-/// The window is this many times what the rate sends in a smoothed RTT: it never holds packets back
-/// while ACKs come.
-const WINDOW_RTTS: u32 = 2;
-
 /// The control in operation.
 #[derive(Clone, Debug)]
 pub struct DelayTarget {
@@ -484,7 +480,7 @@ impl CongestionAvoidance for DelayTarget {
         if acked > 0
             && let Some(rate) = self.rate
         {
-            window.cwnd = self.path.window(rate, WINDOW_RTTS, self.config.min_packets.max(2));
+            window.cwnd = self.path.window(rate, self.config.window_rtts, self.config.min_packets.max(2));
         }
     }
 

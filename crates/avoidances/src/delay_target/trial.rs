@@ -7,9 +7,6 @@ use flowstart_units::Rate;
 
 use super::config::DelayTargetConfig;
 
-/// Rounds between two trials grow up to this many times.
-const MOST_PATIENCE: u32 = 16;
-
 /// Where a trial is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Step {
@@ -91,7 +88,7 @@ impl Trial {
                     return Some(delivery.min(offered));
                 }
                 // The path carries no more: another flow may have come.
-                (self.followed, self.patience) = (0, (self.patience * 2).min(MOST_PATIENCE));
+                (self.followed, self.patience) = (0, self.patience.saturating_mul(2).min(config.trial_patience));
                 None
             }
         }

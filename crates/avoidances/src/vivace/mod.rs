@@ -23,7 +23,7 @@ use flowstart_control::random::Random;
 use flowstart_units::Rate;
 
 use super::intervals::{IntervalOutcome, Length};
-use super::trials::{Outcomes, Trials, TriesRates, try_rates};
+use super::trials::{Limits, Outcomes, Trials, TriesRates, try_rates};
 use crate::AvoidanceConstants;
 use step::Step;
 
@@ -74,6 +74,14 @@ pub struct VivaceConfig {
     pub min_rate: f64,
     /// What a timeout leaves of the rate, above 0 up to 1; default 0.5 (NSDI 2018).
     pub timeout_factor: f64,
+    /// The window is this many times what the rate sends in a smoothed RTT, 1 ..= 100; default 2:
+    /// it never holds packets back while ACKs come.
+    pub window_rtts: u32,
+    /// Smallest window in packets, at least 1; default 4.
+    pub min_window: u32,
+    /// An interval is given up when this many smoothed RTTs have passed since its last packet left,
+    /// 1 ..= 100; default 4 (this project's).
+    pub give_up_rtts: u32,
 }
 
 impl Default for VivaceConfig {
@@ -94,11 +102,19 @@ impl Default for VivaceConfig {
             min_step: 0.5,
             min_rate: 2.0,
             timeout_factor: 0.5,
+            window_rtts: 2,
+            min_window: 4,
+            give_up_rtts: 4,
         }
     }
 }
 
 impl VivaceConfig {
+    fn limits(&self) -> Limits {
+        let Self { window_rtts, min_window, give_up_rtts, .. } = *self;
+        Limits { window_rtts, min_window, give_up_rtts }
+    }
+
     /// Utility of a sending rate in Mibit/s at this loss and growth of the RTT.
     fn utility(&self, rate: f64, loss: f64, gradient: f64) -> f64 {
         let weight = if loss > self.small_loss { self.loss_coefficient } else { self.small_loss_coefficient };
@@ -136,7 +152,8 @@ impl AvoidanceConstants for VivaceConfig {
             check(value >= 0.0 && value.is_finite(), field, "at least 0")?;
         }
         check(self.min_rate > 0.0 && self.min_rate.is_finite(), "min_rate", "above 0")?;
-        check(self.timeout_factor > 0.0 && self.timeout_factor <= 1.0, "timeout_factor", "above 0 and at most 1")
+        check(self.timeout_factor > 0.0 && self.timeout_factor <= 1.0, "timeout_factor", "above 0 and at most 1")?;
+        self.limits().validate()
     }
 }
 
@@ -192,8 +209,8 @@ impl Vivace {
         let defaults = VivaceConfig::default();
         let config = if config.validate().is_ok() { config } else { defaults };
         Self {
+            trials: Trials::new(mss, config.limits()),
             config,
-            trials: Trials::new(mss),
             random: Random::new(seed),
             phase: VivacePhase::Waiting,
             rate: Rate::ZERO,
@@ -282,8 +299,6 @@ pub(super) fn from_mibit(rate: f64) -> Rate {
 try_rates!(Vivace);
 
 impl TriesRates for Vivace {
-    const MIN_WINDOW: u32 = 4;
-
     fn trials(&self) -> &Trials {
         &self.trials
     }

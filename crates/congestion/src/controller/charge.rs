@@ -4,7 +4,7 @@ use flowstart_control::{CongestionAvoidance as _, Exit, ExitReason, FlowStart as
 use flowstart_starts::Directed;
 use flowstart_units::{Rate, Time};
 
-use super::{Controller, LEFT_BEHIND_RTTS, LastSeen, StartExit};
+use super::{Controller, LastSeen, StartExit};
 
 impl Controller {
     /// The end of the avoidance's own start is recorded as that of any other: with the window
@@ -65,7 +65,7 @@ impl Controller {
         self.window.cwnd = exit.cwnd.max(1);
         self.window.ssthresh = exit.ssthresh.max(2);
         if let Some(rate) = exit.rate.filter(|rate| *rate > Rate::ZERO) {
-            self.pacer.set_rate(rate, now + self.last.srtt * LEFT_BEHIND_RTTS);
+            self.pacer.set_rate(rate, now + self.last.srtt * u64::from(self.left_behind_rtts));
         }
         self.in_charge = false;
         self.record_exit(now, exit.reason, self.window.cwnd, self.window.ssthresh);

@@ -27,6 +27,9 @@ pub struct ControllerConfig {
     pub pacing: Pacing,
     /// Maximum segment size in payload bytes, for algorithms that count bytes or set rates.
     pub mss: u32,
+    /// A rate that a start left behind holds for so many round trips at most; default 2: one to
+    /// fill the window, one for what the estimate of the rate was too low (this project's).
+    pub left_behind_rtts: u32,
     /// Seed of the algorithm's own randomness (none of the deterministic algorithms uses it).
     pub seed: u64,
 }
@@ -35,7 +38,16 @@ impl ControllerConfig {
     /// A start and an avoidance with initial window 10, MSS 1448, no pacing and seed 0.
     #[must_use]
     pub fn new(start: StartConfig, avoidance: AvoidanceConfig) -> Self {
-        Self { start, avoidance, initial_ssthresh: None, initial_window: 10, pacing: Pacing::Off, mss: 1448, seed: 0 }
+        Self {
+            start,
+            avoidance,
+            initial_ssthresh: None,
+            initial_window: 10,
+            pacing: Pacing::Off,
+            mss: 1448,
+            left_behind_rtts: 2,
+            seed: 0,
+        }
     }
 
     /// Checks that every value is in its range. A controller made from values out of range works,

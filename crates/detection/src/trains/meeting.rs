@@ -16,10 +16,6 @@ use super::config::MeetingConfig;
 /// Gaps between arrivals that are remembered, and those with lone packets in them.
 const REMEMBERED: usize = 256;
 
-/// The link may serve so many others between two packets of the train, so that the time that it
-/// seemed to take for one is that of so many and one more.
-const MOST_OTHERS: u32 = 5;
-
 /// The time between two ACKs of connection 0.
 #[derive(Clone, Copy, Debug)]
 struct Gap {
@@ -186,16 +182,16 @@ impl Meeting {
 
     /// The same if arrivals are uncertain by `noise`, as a factor.
     fn odds(&self, service: Span, noise: Span) -> f64 {
-        let least = self.config.least;
+        let MeetingConfig { least, most_others, .. } = self.config;
         // No gap is shorter than the packets in it take: if one is, `service` has others in it.
         let shortest = self.gaps.iter().map(|gap| gap.length / u64::from(gap.packets)).min();
         let service = shortest.map_or(service, |shortest| shortest.min(service));
         // Half of the belief is that nobody else is served between two packets, a quarter that one
         // is, and so on; what is left of it is with the last.
         let (mut mean, mut belief) = (0.0, 1.0);
-        for others in 0..=MOST_OTHERS {
+        for others in 0..=most_others {
             let rule = Rule::new(service, service / u64::from(others + 1), noise, least);
-            belief *= if others < MOST_OTHERS { 0.5 } else { 1.0 };
+            belief *= if others < most_others { 0.5 } else { 1.0 };
             mean += belief * libm::exp(self.of_rule(&rule));
         }
         mean

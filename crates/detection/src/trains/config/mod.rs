@@ -4,8 +4,15 @@ use flowstart_units::Span;
 
 use crate::names::InvalidConfig;
 
+mod evidence;
+mod meeting;
 mod policing;
+mod watch;
+
+pub use evidence::EvidenceConfig;
+pub use meeting::MeetingConfig;
 pub use policing::PolicingConfig;
+pub use watch::WatchConfig;
 
 /// Constants of the detector. All are this project's own.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -114,6 +121,9 @@ pub struct TrainProbeConfig {
     /// trips at most, 0 to 100; default 2: what left is acknowledged within one, or within two if
     /// some of it is sent again (own choice).
     pub released_rtts: f64,
+    /// Window, in times of what it is, once more is lost of what left after "unknown" while the
+    /// losses of before are still repaired, above 0 up to 1; default 0.5 (RFC 5681 section 3.1).
+    pub late_loss_factor: f64,
     /// Where the bottleneck seems to take less than this for a packet, trains go on until so many
     /// packets (`proof`) have arrived at that rate: it may be that of the sender's own card, or of
     /// a burst that a token bucket lets pass; default 200 us, 60 Mbit/s of full packets. 0 for
@@ -205,106 +215,6 @@ pub struct TrainProbeConfig {
     pub watch: WatchConfig,
 }
 
-/// What delays and losses mean, as probabilities with a queue of one's own and without. All are
-/// this project's own: what its detector meets on the paper's grid (`flowstart reproduce
-/// fair-queuing/trains-accuracy`; the means are those of `isolation_ratio`).
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
-    serde(deny_unknown_fields, default)
-)]
-pub struct EvidenceConfig {
-    /// Delay of a lone packet over that of its neighbour in a shared queue, above 0; default 1.12:
-    /// it waits a little longer.
-    pub shared_ratio: f64,
-    /// Standard deviation of that, above 0; default 0.15.
-    pub shared_width: f64,
-    /// The same ratio in a queue of its own, at least 0 and below `shared_ratio`; default 0.35: it
-    /// waits for the packet in transmission and at most a turn of the other connection.
-    pub isolated_ratio: f64,
-    /// Standard deviation of that, above 0; default 0.2.
-    pub isolated_width: f64,
-    /// Nothing is less likely than this by either model, so that what neither foresees does not
-    /// decide alone; above 0 and below 1; default 0.001.
-    pub outlier: f64,
-    /// Probability that a lone packet behind a full train is lost in a shared queue, above 0 and
-    /// below 1; default 0.5.
-    pub lone_lost_shared: f64,
-    /// The same in a queue of its own; default 0.05.
-    pub lone_lost_isolated: f64,
-}
-
-/// What arrivals of both connections tell of whether they meet in one queue, where a lone packet
-/// takes its time between two of a train. All constants are this project's own.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
-    serde(deny_unknown_fields, default)
-)]
-pub struct MeetingConfig {
-    /// "Isolated" is said if they meet with this probability of error at most, and "unknown" at
-    /// once if they do not with the same, above 0 and below 0.5; default 0.002.
-    pub error: f64,
-    /// Share of the time that the link takes for a packet which is enough between two, above 0 up
-    /// to 1; default 0.97.
-    pub least: f64,
-    /// Arrivals are uncertain by so many times the jitter, at least 0; default 2. With more than
-    /// half of the time for a packet they tell nothing.
-    pub jitters: f64,
-    /// Probability that packets that met arrive closer together than they can have been served,
-    /// above 0 and below 1; default 0.01.
-    pub outlier: f64,
-    /// How likely it is held to be that delays differ only because others are served, where they
-    /// differ by so much that it would hide the time of a packet if it were noise of arrivals; 0
-    /// ..= 1; default 0.5.
-    pub quiet: f64,
-    /// Part of a packet's time, one more of them, in which a lone packet might have arrived by
-    /// chance without having met any other, above 0 up to 1; default 0.05.
-    pub doubt: f64,
-    /// Where noise hides the time of single packets a train alone is compared with one beside a
-    /// train of the other connection. What they differ by is uncertain by so many times the jitter,
-    /// at least 0; default 0.6 (of four arrivals, each anywhere within it), ...
-    pub bulk_jitters: f64,
-    /// ... and by this share of the train's time, as others come and go, above 0; default 0.08.
-    pub bulk_width: f64,
-    /// Both trains and the pause between them take about so many times as long as one, at least 1;
-    /// default 3.5: one alone, twice as long beside the other, and half as much between. They are
-    /// sent if so much time is left.
-    pub bulk_trains: f64,
-    /// No difference is less likely than this, above 0 and below 1; default 0.003: of one
-    /// difference alone it is not certain that they meet.
-    pub bulk_outlier: f64,
-}
-
-/// Looks after the answer: while the connection has a queue, a lone packet on the other one now and
-/// then. All constants are this project's own.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
-    serde(deny_unknown_fields, default)
-)]
-pub struct WatchConfig {
-    /// Least time between looks in a queue that is shared, or may be; default 500 ms, 0 for no
-    /// looks at all. A look is the `lone` packets of the detector.
-    pub interval: Span,
-    /// The same in a queue of one's own; default 0, so that there is always one on the way while
-    /// there is a queue to look at: that queue is kept short, so something has changed.
-    pub interval_isolated: Span,
-    /// After so many looks evidence counts half, at least 1; default 20.
-    pub memory: f64,
-    /// The smallest RTT is forgotten after this time, so that a longer path is noticed, at least 1
-    /// ms; default 10 s (as `delay_target`).
-    pub min_rtt_window: Span,
-    /// A look of which an ACK is still missing after so many round trips is given up, at least 1;
-    /// default 2.
-    pub patience_rtts: f64,
-    /// Packets whose ACKs tell the time that the bottleneck takes for one, at least 2; default 32.
-    pub service_packets: u32,
-}
-
 impl Default for TrainProbeConfig {
     fn default() -> Self {
         Self {
@@ -337,6 +247,7 @@ impl Default for TrainProbeConfig {
             slowed: 1.25,
             together_apart: 0.75,
             released_rtts: 2.0,
+            late_loss_factor: 0.5,
             proof_service: Span::from_micros(200),
             proof: 200,
             proof_load: 1.05,
@@ -366,50 +277,6 @@ impl Default for TrainProbeConfig {
             evidence: EvidenceConfig::default(),
             meeting: MeetingConfig::default(),
             watch: WatchConfig::default(),
-        }
-    }
-}
-
-impl Default for EvidenceConfig {
-    fn default() -> Self {
-        Self {
-            shared_ratio: 1.12,
-            shared_width: 0.15,
-            isolated_ratio: 0.35,
-            isolated_width: 0.2,
-            outlier: 1e-3,
-            lone_lost_shared: 0.5,
-            lone_lost_isolated: 0.05,
-        }
-    }
-}
-
-impl Default for MeetingConfig {
-    fn default() -> Self {
-        Self {
-            error: 2e-3,
-            least: 0.97,
-            jitters: 2.0,
-            outlier: 0.01,
-            quiet: 0.5,
-            doubt: 0.05,
-            bulk_jitters: 0.6,
-            bulk_width: 0.08,
-            bulk_trains: 3.5,
-            bulk_outlier: 3e-3,
-        }
-    }
-}
-
-impl Default for WatchConfig {
-    fn default() -> Self {
-        Self {
-            interval: Span::from_millis(500),
-            interval_isolated: Span::ZERO,
-            memory: 20.0,
-            min_rtt_window: Span::from_secs(10),
-            patience_rtts: 2.0,
-            service_packets: 32,
         }
     }
 }
@@ -468,6 +335,8 @@ impl TrainProbeConfig {
         check(least(self.slowed, 1.0), "slowed", "between 1 and 1000")?;
         check(self.together_apart > 0.0 && self.together_apart <= 10.0, "together_apart", "above 0 and at most 10")?;
         check((0.0..=100.0).contains(&self.released_rtts), "released_rtts", "between 0 and 100")?;
+        let factor = self.late_loss_factor;
+        check(factor > 0.0 && factor <= 1.0, "late_loss_factor", "above 0 and at most 1")?;
         check((1..=100_000).contains(&self.proof), "proof", "between 1 and 100 000")?;
         check(self.proof_load > 0.0 && self.proof_load <= 10.0, "proof_load", "above 0 and at most 10")?;
         check((4..=1000).contains(&self.proof_lone), "proof_lone", "between 4 and 1000")?;
@@ -482,50 +351,6 @@ impl TrainProbeConfig {
         self.evidence.validate()?;
         self.meeting.validate()?;
         self.watch.validate()
-    }
-}
-
-impl EvidenceConfig {
-    fn validate(&self) -> Result<(), InvalidConfig> {
-        let check = InvalidConfig::unless;
-        let share = |p: f64| p > 0.0 && p < 1.0;
-        let width = |width: f64| width > 0.0 && width.is_finite();
-        check(self.shared_ratio > 0.0 && self.shared_ratio.is_finite(), "shared_ratio", "above 0")?;
-        let below = (0.0..self.shared_ratio).contains(&self.isolated_ratio);
-        check(below, "isolated_ratio", "at least 0 and below shared_ratio")?;
-        check(width(self.shared_width), "shared_width", "above 0")?;
-        check(width(self.isolated_width), "isolated_width", "above 0")?;
-        check(share(self.outlier), "outlier", "above 0 and below 1")?;
-        check(share(self.lone_lost_shared), "lone_lost_shared", "above 0 and below 1")?;
-        check(share(self.lone_lost_isolated), "lone_lost_isolated", "above 0 and below 1")
-    }
-}
-
-impl MeetingConfig {
-    fn validate(&self) -> Result<(), InvalidConfig> {
-        let check = InvalidConfig::unless;
-        let part = |p: f64| p > 0.0 && p <= 1.0;
-        check(self.error > 0.0 && self.error < 0.5, "error", "above 0 and below 0.5")?;
-        check(part(self.least), "least", "above 0 and at most 1")?;
-        check(self.jitters >= 0.0 && self.jitters <= 1000.0, "jitters", "between 0 and 1000")?;
-        check(self.outlier > 0.0 && self.outlier < 1.0, "outlier", "above 0 and below 1")?;
-        check((0.0..=1.0).contains(&self.quiet), "quiet", "between 0 and 1")?;
-        check(part(self.doubt), "doubt", "above 0 and at most 1")?;
-        let jitters = self.bulk_jitters >= 0.0 && self.bulk_jitters <= 1000.0;
-        check(jitters, "bulk_jitters", "between 0 and 1000")?;
-        check(self.bulk_width > 0.0 && self.bulk_width <= 1000.0, "bulk_width", "above 0 and at most 1000")?;
-        check(self.bulk_trains >= 1.0 && self.bulk_trains <= 1000.0, "bulk_trains", "between 1 and 1000")?;
-        check(self.bulk_outlier > 0.0 && self.bulk_outlier < 1.0, "bulk_outlier", "above 0 and below 1")
-    }
-}
-
-impl WatchConfig {
-    fn validate(&self) -> Result<(), InvalidConfig> {
-        let check = InvalidConfig::unless;
-        check(self.memory >= 1.0 && self.memory.is_finite(), "memory", "at least 1")?;
-        check(self.min_rtt_window >= Span::from_millis(1), "min_rtt_window", "at least 1 ms")?;
-        check(self.patience_rtts >= 1.0 && self.patience_rtts <= 1000.0, "patience_rtts", "between 1 and 1000")?;
-        check((2..=100_000).contains(&self.service_packets), "service_packets", "between 2 and 100 000")
     }
 }
 

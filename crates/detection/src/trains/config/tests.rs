@@ -68,6 +68,7 @@ fn the_bounds_of_shares_and_factors_are_as_documented() {
     bounds!(slowed, [1.0, 1000.0], [0.9, 1000.1, nan]);
     bounds!(together_apart, [0.01, 10.0], [0.0, 10.1, nan]);
     bounds!(released_rtts, [0.0, 100.0], [-0.1, 100.1, nan]);
+    bounds!(late_loss_factor, [0.01, 1.0], [0.0, 1.1, nan]);
     bounds!(follow_rtts, [0.01, 10.0], [0.0, 10.1, nan]);
     bounds!(patience_jitters, [0.0, 1000.0], [-0.1, 1000.1, nan]);
     bounds!(delayed_ack_packets, [0.0, 1000.0], [-0.1, 1000.1, nan]);
