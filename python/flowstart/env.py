@@ -16,7 +16,8 @@ An action is three numbers in a row:
     payload delivered / capacity - delay_weight * queueing delay / base RTT - loss_weight * losses
 
 with the share of packets lost, and delays by the mean round-trip time of the interval. The
-reward of leaving a start is that of the `tail` round trips that follow, together.
+reward of leaving a start is that of the `tail` round trips that follow, together. An episode whose
+flow has a size is over when all of it has arrived.
 """
 
 from __future__ import annotations

@@ -162,6 +162,15 @@ impl Shared {
         if self.min_rtt > 0.0 { self.min_rtt } else { 1e-3 }
     }
 
+    /// Asks `policy` what was due before `now`, for every interval, as an environment does: an ACK
+    /// that comes after the end of an interval belongs to the next one.
+    fn ask_until(&mut self, now: Time, policy: &Policy) {
+        while self.due < now && self.min_rtt > 0.0 && !self.leave {
+            let answer = policy(&self.observe());
+            self.decide(Action::of(&answer), self.due, self.min_rtt);
+        }
+    }
+
     /// A new interval without a decision.
     pub(crate) fn forget(&mut self) {
         self.seen = Seen::default();
@@ -228,23 +237,21 @@ pub(crate) struct AgentStart {
 }
 
 impl AgentStart {
-    /// Asks the policy, if it is time.
-    fn maybe_decide(&self, shared: &mut Shared, now: Time) {
-        let Some(policy) = &self.policy else { return };
-        if shared.over || now < shared.due || shared.min_rtt <= 0.0 {
-            return;
+    /// Asks the policy for what was due before `now`.
+    fn decide_until(&self, shared: &mut Shared, now: Time) {
+        if let Some(policy) = &self.policy
+            && !shared.over
+        {
+            shared.ask_until(now, policy);
         }
-        let answer = policy(&shared.observe());
-        let interval = shared.min_rtt;
-        shared.decide(Action::of(&answer), now, interval);
     }
 }
 
 impl FlowStart for AgentStart {
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> AfterAck {
         let mut shared = self.agent.lock();
+        self.decide_until(&mut shared, ack.now);
         shared.hear(ack);
-        self.maybe_decide(&mut shared, ack.now);
         if !shared.leave {
             return AfterAck::Continue;
         }
@@ -283,7 +290,7 @@ impl FlowStart for AgentStart {
             shared.due = now + Span::from_secs_f64(srtt);
             shared.chirp(now, srtt);
         }
-        self.maybe_decide(&mut shared, now);
+        self.decide_until(&mut shared, now);
         Some(match shared.plan.front() {
             Some(at) if *at > now => Departure::At(*at),
             Some(_) => Departure::Now,
@@ -359,19 +366,16 @@ impl CongestionAvoidance for AgentControl {
         let mut shared = self.agent.lock();
         if !self.in_charge {
             shared.forget();
-        }
-        shared.hear(ack);
-        let Some(policy) = &self.policy else { return };
-        if !self.in_charge || shared.min_rtt <= 0.0 {
+            shared.hear(ack);
             return;
         }
-        let interval = shared.min_rtt;
-        if shared.due == Time::NEVER {
+        if let Some(policy) = &self.policy {
+            shared.ask_until(ack.now, policy);
+        }
+        shared.hear(ack);
+        if shared.due == Time::NEVER && shared.min_rtt > 0.0 {
             // The first decision is due after an interval that is the agent's.
-            shared.due = ack.now + Span::from_secs_f64(interval);
-        } else if ack.now >= shared.due {
-            let answer = policy(&shared.observe());
-            shared.decide(Action::of(&answer), ack.now, interval);
+            shared.due = ack.now + Span::from_secs_f64(shared.min_rtt);
         }
     }
 

@@ -10,7 +10,7 @@ use flowstart::congestion::{
 };
 use flowstart::units::{Rate, Span, Time};
 use flowstart_scenario::Scenario;
-use flowstart_simulator::{FlowId, Simulation, Traffic};
+use flowstart_simulator::{FlowId, Observer, Simulation, Traffic};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -121,9 +121,21 @@ impl CongestionAvoidance for Watched {
     }
 }
 
+/// Whether a transfer that has a size is complete.
+struct Completion {
+    flow: FlowId,
+    is_complete: bool,
+}
+
+impl Observer for Completion {
+    fn completed(&mut self, _now: Time, flow: FlowId) {
+        self.is_complete |= flow == self.flow;
+    }
+}
+
 /// One episode.
 struct Episode {
-    simulation: Simulation<()>,
+    simulation: Simulation<Completion>,
     agent: Agent,
     capacity: f64,
     steps: u32,
@@ -168,8 +180,9 @@ impl Episode {
                 }
             }
         };
+        let observer = Completion { flow: number, is_complete: false };
         let simulation =
-            Simulation::with_controllers(&config, (), Box::new(make)).map_err(|error| error.to_string())?;
+            Simulation::with_controllers(&config, observer, Box::new(make)).map_err(|error| error.to_string())?;
         let mut episode = Self { simulation, agent, capacity, steps: 0 };
         episode.warm_up(kind)?;
         Ok(episode)
@@ -185,13 +198,9 @@ impl Episode {
                 Kind::FlowStart => self.agent.lock().started(),
                 Kind::CongestionControl => self.agent.lock().heard(),
             };
-            if let Some(interval) = begun {
-                if kind == Kind::FlowStart {
-                    let due = self.agent.lock().due;
-                    self.simulation.run_until(due);
-                } else {
-                    self.simulation.run_until(now + Span::from_secs_f64(interval));
-                }
+            if begun.is_some() {
+                let due = self.agent.lock().due;
+                self.simulation.run_until(due);
                 return Ok(());
             }
             if self.simulation.run_until(now + STEP) {
@@ -211,12 +220,21 @@ impl Episode {
         stepped.observation = self.agent.lock().observe();
         if kind == Kind::FlowStart && (self.agent.lock().over || self.agent.lock().leave) {
             for _ in 0..weights.tail {
+                if self.is_complete() {
+                    break;
+                }
                 stepped.reward += self.interval(None, weights).1;
             }
             stepped.terminated = true;
-            stepped.truncated = false;
         }
+        stepped.terminated |= self.is_complete();
+        stepped.truncated &= !stepped.terminated;
         stepped
+    }
+
+    /// True once all of a flow with a size has arrived: there is nothing left to decide.
+    fn is_complete(&self) -> bool {
+        self.simulation.observer().is_complete
     }
 
     /// One interval: whether the simulation is over, and the reward.
