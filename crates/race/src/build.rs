@@ -158,9 +158,11 @@ impl Race {
             Purpose::Transfer(size) => (self.ideal(size) * PATIENCE_FACTOR + PATIENCE, true),
         };
         match purpose {
-            Purpose::Start => flow.push(FlowSpec { count: self.flows, ..newcomer }),
+            Purpose::Start => flow.extend(self.newcomers(newcomer, run)),
             // After the end: every flow keeps its number, and with it its random numbers.
-            Purpose::Without => flow.push(FlowSpec { count: self.flows, start: arrival + duration * 2, ..newcomer }),
+            Purpose::Without => {
+                flow.extend(self.newcomers(FlowSpec { start: arrival + duration * 2, ..newcomer }, run));
+            }
             Purpose::Transfer(size) => flow.push(FlowSpec { size: Some(size), ..newcomer }),
         }
         let mut scenario = Scenario {
@@ -181,6 +183,19 @@ impl Race {
         };
         scenario.settle();
         scenario
+    }
+
+    /// All newcomers of this run, of which this is the first.
+    fn newcomers(&self, first: FlowSpec, run: u64) -> Vec<FlowSpec> {
+        let Some(phases) = self.phases else { return vec![FlowSpec { count: self.flows, ..first }] };
+        let one = |number: u32| {
+            // As the key `phases` of a scenario does it.
+            let place = u64::from(self.others.tcp_flows() + number);
+            let random = &mut Stream::Phase.stream(self.seed, run, place);
+            let later = if number == 0 { Span::ZERO } else { Span::from_nanos(below(random, phases.as_nanos())) };
+            FlowSpec { start: first.start + later, ..first.clone() }
+        };
+        (0..self.flows).map(one).collect()
     }
 
     /// What an omniscient start knows of this path, unless it was told something else.

@@ -26,7 +26,8 @@ impl Race {
                     ("contestant", json!(contestant.to_string())),
                     ("conditions", json!(contestant.conditions())),
                     ("queue", json!(scenario.path.as_ref().map(|path| &path.queue))),
-                    ("flow", json!(scenario.flow.last())),
+                    // The first newcomer.
+                    ("flow", json!(scenario.flow.get(self.others.flow.len()))),
                 ])
             })
             .collect();
@@ -55,6 +56,9 @@ impl Race {
         if !matches!(self.path.capacity, RateSpec::Constant(_)) {
             // What was measured against the mean has other numbers.
             parameters["measured_against"] = json!("the capacity of each moment");
+        }
+        if let Some(phases) = self.phases {
+            parameters["phases"] = json!(phases);
         }
         if self.real {
             parameters["real"] = json!(true);

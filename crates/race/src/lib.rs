@@ -155,6 +155,10 @@ pub struct Race {
     pub mark: MarkThreshold,
     /// Newcomers that start together; default 1.
     pub flows: u32,
+    /// In every run all newcomers but the first start later, each by a random part of this: for
+    /// results that depend on phases. More than zero, with two newcomers or more; `None` for all at
+    /// once.
+    pub phases: Option<Span>,
     /// Who is there before.
     pub others: Others,
     /// Sizes of the transfers whose completion is timed; default 100 kB, 1 MB, 10 MB.
@@ -195,6 +199,7 @@ impl Race {
             path,
             mark: MarkThreshold::Sojourn(Span::from_millis(1)),
             flows: 1,
+            phases: None,
             others: Others::default(),
             sizes: [100_000, 1_000_000, 10_000_000].map(Bytes::new).to_vec(),
             seed: DEFAULT_SEED,
@@ -300,6 +305,7 @@ impl Race {
     #[must_use]
     pub fn is_random(&self) -> bool {
         self.real
+            || self.phases.is_some()
             || self.has_others()
             || self.contestants.iter().any(|contestant| self.scenario(contestant, Purpose::Start, 0).is_random())
     }
@@ -374,6 +380,25 @@ impl Race {
         }
         if self.flows == 0 || self.flows > MAX_FLOWS || self.others.tcp_flows() > MAX_FLOWS {
             return fail(format!("the number of flows must be between 1 and {MAX_FLOWS}, newcomers and others each"));
+        }
+        if self.phases.is_some_and(Span::is_zero) {
+            return fail("phases of 0 move no start; give a time above 0, such as the base RTT".to_owned());
+        }
+        if self.phases.is_some() && self.flows < 2 {
+            return fail(
+                "phases move the starts of all newcomers but the first, and there is one; give --flows 2 or more, or \
+                 leave them out"
+                    .to_owned(),
+            );
+        }
+        if let Some(phases) = self.phases.filter(|phases| *phases > self.horizon()) {
+            return fail(format!(
+                "phases of {phases} are longer than newcomers are watched, {}; give shorter ones or a longer horizon",
+                self.horizon()
+            ));
+        }
+        if self.phases.is_some() && self.real {
+            return fail("phases are for simulated races; real ones differ from run to run anyway".to_owned());
         }
         if self.runs.is_some_and(|runs| runs == 0 || runs > MAX_RUNS) {
             return fail(format!("the number of runs must be between 1 and {MAX_RUNS}"));

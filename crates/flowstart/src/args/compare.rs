@@ -18,6 +18,7 @@ Examples:
   flowstart compare -C 'paced_chirping+dctcp@step_mark 1ms' -C 'dctcp@step_mark 1ms' --background '2 dctcp'
   flowstart compare --profile cable --with 'merged_acks = { within = \"2 ms\", most = 44 }' --with 'jitter = \"2 ms\"'
   flowstart compare --with 'medium.shaper = { burst = \"32 kB\", line = \"1 Gbit/s\" }' --with 'queue = \"fq_codel\"'
+  flowstart compare -C cubic,reno --flows 2 --phases 20
   sudo flowstart compare --worlds -C cubic,reno --runs 5
   flowstart compare --json --no-report | jq '.contestants[].label'
 
@@ -68,6 +69,11 @@ pub(crate) struct CompareArgs {
     #[arg(long, alias = "seeds", value_name = "N", allow_hyphen_values = true, help_heading = "Runs",
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) runs: Option<u32>,
+    /// So many repetitions in which all newcomers but the first start later, by a random part of
+    /// the base RTT, as the file's key phases says: means and intervals of what depends on phases
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Runs",
+          conflicts_with = "runs", value_parser = clap::value_parser!(u32).range(2..=100_000))]
+    pub(crate) phases: Option<u32>,
     /// Threads [default: one per core]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Runs", value_parser = threads)]
     pub(crate) threads: Option<usize>,

@@ -158,7 +158,15 @@ pub(crate) fn race(args: &CompareArgs) -> Result<(Race, Vec<String>), Failure> {
     }
     race.horizon = args.horizon.or(race.horizon);
     race.seed = args.seed.unwrap_or(race.seed);
-    race.runs = args.runs.or(race.runs);
+    race.runs = args.runs.or(args.phases).or(race.runs);
+    if args.phases.is_some() {
+        if args.real || args.quic || args.worlds {
+            let why = "--phases is for simulated races, real ones differ from run to run anyway; say --runs instead";
+            return Err(Failure::usage(why));
+        }
+        let said = scenario.as_ref().and_then(|(scenario, _)| scenario.phases);
+        race.phases = Some(said.unwrap_or(race.path.rtt));
+    }
     if args.fidelity.is_some() && !(args.real || args.quic || args.worlds) {
         let why = "--fidelity is about races with --real, --quic or --worlds; name one of them";
         return Err(Failure::Usage(why.to_owned()));
@@ -245,7 +253,7 @@ fn unheeded(scenario: &Scenario, race: &Race) -> Vec<&'static str> {
     let said = [
         ("duration", scenario.duration != usual.duration),
         ("stop_when_complete", scenario.stop_when_complete),
-        ("phases", scenario.phases.is_some()),
+        ("phases", scenario.phases.is_some() && race.phases.is_none()),
         ("dialect (of the racers)", dialect),
         ("[output]", scenario.output != usual.output),
         ("[[web]]", !scenario.web.is_empty()),

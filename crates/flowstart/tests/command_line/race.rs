@@ -305,6 +305,29 @@ fn what_draws_random_numbers_is_repeated_as_often_as_was_asked() {
     assert_eq!(json["provenance"]["runs_finished"], 3);
 }
 
+/// It was said that one run is enough, of flows that are chaotic.
+#[test]
+fn several_newcomers_race_over_phases_of_the_later_starts() {
+    let folder = empty();
+    let race = |more: &[&'static str]| [&["compare", "-C", "cubic", "-n", "9kB", "--no-report"], more].concat();
+    let once = output(folder.path(), &race(&["--flows", "2", "--runs", "5"]));
+    assert!(once.contains("depends on the phases of their starts: --phases 20 has means over them."), "{once}");
+    let text = output(folder.path(), &race(&["--flows", "2", "--phases", "5"]));
+    let means = "Means of 5 runs, ± 95 % interval; all newcomers but the first start later, by a random part of 20 ms.";
+    assert!(text.contains(means), "{text}");
+    // The file's own flows have phases, too.
+    let udp = "[[udp]]\nrate = \"1 Mbit/s\"\n".repeat(2);
+    let scenario = |key: &str| format!("{key}[path]\ncapacity = \"30 Mbit/s\"\nrtt = \"10 ms\"\n{udp}");
+    std::fs::write(folder.path().join("said.toml"), scenario("phases = \"7 ms\"\n")).unwrap();
+    std::fs::write(folder.path().join("open.toml"), scenario("")).unwrap();
+    for (file, phases) in [("said.toml", "7 ms"), ("open.toml", "10 ms")] {
+        let document = output(folder.path(), &race(&[file, "--flows", "2", "--phases", "2", "--json"]));
+        let document: serde_json::Value = serde_json::from_str(&document).expect("JSON");
+        assert_eq!(document["parameters"]["phases"], phases);
+        assert_eq!(document["contestants"][0]["runs"].as_array().map(Vec::len), Some(2));
+    }
+}
+
 /// They were taken without a word.
 #[test]
 fn what_no_queue_of_a_race_heeds_is_told() {

@@ -48,8 +48,17 @@ impl<'a> Shown<'a> {
         if race.has_others() {
             remarks.push(format!("Others there before: {}.", others(&race.others).join(", ")));
         }
-        remarks.push(if race.is_random() {
+        remarks.push(if let Some(phases) = race.phases {
+            format!(
+                "Means of {}, ± 95 % interval; all newcomers but the first start later, by a random part of {phases}.",
+                self.runs()
+            )
+        } else if race.is_random() {
             format!("Means of {}, ± 95 % interval.", self.runs())
+        } else if race.flows > 1 {
+            "Nothing is random here, but what several flows get depends on the phases of their starts: --phases 20 has \
+             means over them."
+                .to_owned()
         } else {
             "No randomness in this scenario: one run is enough.".to_owned()
         });
