@@ -204,9 +204,9 @@ impl Case {
         let buffer = line("buffer", &self.buffer);
         let queue = line("queue", self.queue.as_deref().unwrap_or_default());
         let text = format!(
-            "duration = \"{} s\"\n[path]\ncapacity = \"{} Mbit/s\"\nrtt = \"{} ms\"\n{buffer}{queue}\
+            "duration = \"{} s\"\ndialect = \"linux\"\n[path]\ncapacity = \"{} Mbit/s\"\nrtt = \"{} ms\"\n{buffer}{queue}\
              {way_back}[output]\nsample = \"1 ms\"\n\
-             [[flow]]\nalgorithm = \"{}\"\nreceive_window = \"linux\"\noffload = \"linux\"\n{rtt}",
+             [[flow]]\nalgorithm = \"{}\"\n{rtt}",
             self.duration_s, self.capacity_mbps, self.rtt_ms, self.algorithm
         );
         Ok(Scenario::parse("fidelity", &text)?)
@@ -233,6 +233,10 @@ mod tests {
         for case in &all {
             let scenario = case.scenario().unwrap_or_else(|error| panic!("{}: {error}", case.path()));
             scenario.simulation(0).unwrap();
+            let effective = scenario.effective();
+            let habits = ["receive_window = \"linux\"", "offload = \"linux\""];
+            assert!(habits.iter().all(|key| effective.contains(key)), "{effective}");
+            assert_eq!(effective.contains("hz = 250"), case.control == "cubic", "{effective}");
             if let Some(name) = &case.reference {
                 let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
                 let file = Scenario::load(&folder.join(format!("{name}.toml"))).unwrap();
