@@ -36,7 +36,7 @@ pub enum Dialect {
 const LINUX: &str = r#"
 receive_window = "linux"
 offload = "linux"
-sender = { kernel = "6.x", syn_timeout = "1 s", tail_loss_probe = true, rto_rule = "linux", min_rto = "200 ms", f_rto = true, undo = true, idle_restart = true, cwnd_validation = true }
+sender = { kernel = "6.x", syn_timeout = "1 s", tail_loss_probe = true, rto_rule = "linux", min_rto = "200 ms", f_rto = true, undo = true, idle_restart = true, cwnd_validation = true, wake_divisor = 3 }
 receiver = { ack_every = 2, ack_counting = "bytes", ack_delay = "40 ms", adaptive_delay = true, quick_acks = 16, compressed_sack_delay = "1 ms" }
 "#;
 
@@ -48,7 +48,7 @@ avoidance = { name = "cubic", hz = 250 }
 /// Sender and receiver of ns-3: `TcpSocketBase` with its attributes' defaults. Duplicate ACKs are
 /// answered one by one.
 const NS3: &str = r#"
-sender = { syn_timeout = "3 s", tail_loss_probe = false, rto_rule = "rfc6298", min_rto = "1 s", f_rto = false, undo = false, idle_restart = false, cwnd_validation = false }
+sender = { syn_timeout = "3 s", tail_loss_probe = false, rto_rule = "rfc6298", min_rto = "1 s", f_rto = false, undo = false, idle_restart = false, cwnd_validation = false, wake_divisor = 0 }
 receiver = { ack_every = 2, ack_counting = "packets", ack_delay = "200 ms", adaptive_delay = false, quick_acks = 1, compressed_sack_delay = "0 s" }
 "#;
 

@@ -76,9 +76,14 @@ impl Offload {
     /// in buffers of as many whole segments as the largest burst has (`tcp_xmit_size_goal`); here
     /// the first of them begins with the stream.
     pub(crate) fn left_of_buffer(&self, mss: u32, seq: u64) -> u64 {
-        let mss = u64::from(mss.max(1));
-        let buffer = self.most(mss) * mss;
+        let buffer = self.buffer(mss);
         buffer - seq % buffer
+    }
+
+    /// Payload bytes of a buffer.
+    pub(crate) fn buffer(&self, mss: u32) -> u64 {
+        let mss = u64::from(mss.max(1));
+        self.most(mss) * mss
     }
 }
 

@@ -102,7 +102,7 @@ impl<O: Observer> Simulation<O> {
                 return;
             }
         }
-        while let Some(mut out) = tcp.sender.transmit_other(now) {
+        while let Some(mut out) = next_other(now, flow.id, tcp, &mut self.observer) {
             if !self.network.looks_at_requests() {
                 out.segment.quick_start = Carried::NONE;
             }
@@ -153,6 +153,19 @@ pub(crate) fn leave<O: Observer>(
     let done = access.transmit(now, out.bytes);
     observer.sent(now, &packet);
     network.send(now, done, route, &packet, ledger, observer);
+}
+
+/// The next packet that is no ordinary one. A writer who waits for room writes on as soon as there
+/// is some.
+#[inline]
+fn next_other(now: Time, flow: u32, tcp: &mut Tcp, observer: &mut impl Observer) -> Option<Outgoing> {
+    loop {
+        let out = tcp.sender.transmit_other(now);
+        if out.is_some() || tcp.app.backlog == 0 || tcp.sender.room() == 0 {
+            return out;
+        }
+        write(now, flow, tcp, observer);
+    }
 }
 
 /// Moves what the application has due into the socket, as far as the socket takes it.

@@ -5,6 +5,7 @@ use flowstart_units::{Span, Time};
 
 use super::transmit::Blocked;
 use super::{Sender, SenderState};
+use crate::Offload;
 
 /// A burst is held back only if the last packet left within this time, and if the next ACK is due
 /// within it.
@@ -33,6 +34,7 @@ impl Sender {
     /// Payload of the next new segment if it may leave now, as part of a burst.
     #[inline(never)]
     pub(super) fn next_in_burst(&mut self, now: Time) -> Result<u32, Blocked> {
+        self.refill();
         let payload = self.new_payload(false)?;
         if self.burst.left > 0 && self.burst.at == now {
             self.burst.left -= 1;
@@ -55,9 +57,7 @@ impl Sender {
         let mss = u64::from(self.config.mss);
         let cwnd = self.controller.cwnd();
         let free = cwnd.saturating_sub(self.board.in_flight());
-        let rate = self.controller.assumed_rate(self.board.packets_out(), self.stats.srtt, self.config.mss);
-        let least = self.controller.least_burst();
-        let full = offload.segments(self.config.mss, rate, self.stats.min_rtt, least);
+        let full = self.full_burst(offload);
         let available = self.available();
         let offered = self.window_end.saturating_sub(self.stats.next);
         let room = offered.min(u64::from(free) * mss);
@@ -74,6 +74,12 @@ impl Sender {
 
         let segments = most.min(offered / mss).min(available.div_ceil(mss)).max(1);
         Ok(u32::try_from(segments).unwrap_or(u32::MAX))
+    }
+
+    /// Segments of a burst at the rate of this moment, if there is as much to send.
+    pub(super) fn full_burst(&self, offload: &Offload) -> u32 {
+        let rate = self.controller.assumed_rate(self.board.packets_out(), self.stats.srtt, self.config.mss);
+        offload.segments(self.config.mss, rate, self.stats.min_rtt, self.controller.least_burst())
     }
 
     /// Whether a burst had better wait until the next ACK makes room for more.
@@ -100,7 +106,7 @@ mod tests {
     use flowstart_units::Bytes;
 
     use super::*;
-    use crate::{Offload, Receiver, ReceiverConfig, SenderConfig};
+    use crate::{Receiver, ReceiverConfig, SenderConfig};
 
     const MSS: u64 = 1448;
     const WINDOW: u32 = 30;

@@ -1,6 +1,7 @@
 //! The sending endpoint.
 
 mod acks;
+mod buffer;
 mod bursts;
 mod delivery;
 mod prr;
@@ -23,6 +24,7 @@ use flowstart_quick_start::Carried;
 use flowstart_units::{Bytes, Span, Time};
 
 use crate::SenderConfig;
+use buffer::Writer;
 use bursts::Burst;
 use rack::Reordering;
 use rate::RateEstimator;
@@ -123,7 +125,7 @@ struct Probe {
 /// ```
 /// use flowstart_congestion::{AvoidanceConfig, Controller, ControllerConfig, StartConfig};
 /// use flowstart_transport::{Receiver, ReceiverConfig, Sender, SenderConfig};
-/// use flowstart_units::{Span, Time};
+/// use flowstart_units::{Bytes, Span, Time};
 ///
 /// let config = ControllerConfig::new(StartConfig::SlowStart, AvoidanceConfig::Reno);
 /// let controller = Controller::new(&config);
@@ -177,10 +179,9 @@ pub struct Sender {
     probe: Option<Probe>,
     /// Bytes written; `u64::MAX` for an endless stream.
     written: u64,
-    /// Bytes written and unacknowledged that the send buffer holds.
-    send_buffer: u64,
     /// First byte that may not be sent yet for want of data or buffer.
     send_limit: u64,
+    writer: Writer,
     finished: bool,
     /// First byte beyond the receive window.
     window_end: u64,
@@ -256,8 +257,8 @@ impl Sender {
             order: Order::RepairsFirst,
             probe: None,
             written: 0,
-            send_buffer: config.send_buffer.map_or(u64::MAX, Bytes::get),
             send_limit: 0,
+            writer: Writer::default(),
             finished: false,
             window_end: config.peer_window.map_or(u64::MAX, Bytes::get),
             window_known: false,
@@ -335,6 +336,7 @@ impl Sender {
         let room = if bytes == u64::MAX { u64::MAX } else { self.room() };
         let accepted = bytes.min(room);
         self.written = self.written.saturating_add(accepted);
+        self.note_writer(accepted < bytes, accepted > 0);
         self.set_send_limit();
         self.sync_unsent();
         let moment = match self.idle_before_write.take() {
@@ -365,15 +367,6 @@ impl Sender {
             && !self.controller.controls_recovery()
     }
 
-    /// Bytes that the send buffer takes now.
-    #[must_use]
-    pub fn room(&self) -> u64 {
-        if self.finished {
-            return 0;
-        }
-        self.send_buffer.saturating_sub(self.written.saturating_sub(self.stats.una))
-    }
-
     /// After an idle timeout the window is no longer trusted (Linux
     /// `tcp_slow_start_after_idle_check`).
     fn restart_if_idle(&mut self, now: Time) {
@@ -402,12 +395,6 @@ impl Sender {
     #[inline]
     fn available(&self) -> u64 {
         self.send_limit.saturating_sub(self.stats.next)
-    }
-
-    /// Must follow every change of what was written and of what is acknowledged.
-    #[inline]
-    fn set_send_limit(&mut self) {
-        self.send_limit = self.written.min(self.stats.una.saturating_add(self.send_buffer));
     }
 
     #[inline]

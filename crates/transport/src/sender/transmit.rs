@@ -432,6 +432,9 @@ impl Sender {
     #[inline]
     fn end_burst(&mut self, now: Time, blocked: Option<Blocked>) -> Option<Outgoing> {
         self.sync_unsent();
+        if blocked != Some(Blocked::Application) {
+            self.stop_writing();
+        }
         let cwnd = self.controller.cwnd();
         let limited = self.board.in_flight() >= cwnd || blocked == Some(Blocked::Burst);
         let sent = std::mem::take(&mut self.sent_in_burst);

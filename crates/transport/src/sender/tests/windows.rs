@@ -153,7 +153,7 @@ fn samples_are_the_applications_while_it_leaves_the_window_open() {
 
 #[test]
 fn the_send_buffer_limits_what_is_accepted_and_what_is_outstanding() {
-    let config = SenderConfig { send_buffer: Some(Bytes::new(10 * MSS)), ..no_handshake() };
+    let config = SenderConfig { send_buffer: Some(Bytes::new(10 * MSS)), wake_divisor: 0, ..no_handshake() };
     let mut pipe = Pipe::new(&config, reno(50), &every_segment(), ms(10));
     assert_eq!(pipe.sender.write(Time::ZERO, 100_000), 10 * MSS);
     assert_eq!(pipe.sender.write(Time::ZERO, 100_000), 0);
