@@ -125,8 +125,8 @@ pub struct SenderConfig {
     /// Most bytes written and not yet acknowledged; default none. Linux has 4 MiB
     /// (`net.ipv4.tcp_wmem`), of which 1.4 % and more are its own.
     pub send_buffer: Option<Bytes>,
-    /// A writer who found the send buffer full goes on when 1 / this of it is free; default 3 (Linux
-    /// `sk_stream_write_space`), 0 for as soon as anything is.
+    /// A writer who found the send buffer full goes on when 1 / this of it is free; default 3
+    /// (Linux `sk_stream_write_space`), 0 for as soon as anything is.
     pub wake_divisor: u32,
     /// Receive window assumed until the first ACK or SYN/ACK says otherwise; default none.
     pub peer_window: Option<Bytes>,
