@@ -102,7 +102,13 @@ impl<O: Observer> Simulation<O> {
                 return;
             }
         }
-        while let Some(mut out) = next_other(now, flow.id, tcp, &mut self.observer) {
+        loop {
+            let Some(mut out) = tcp.sender.transmit_other(now) else {
+                if tcp.app.backlog == 0 || !writes_on(now, flow.id, tcp, &mut self.observer) {
+                    break;
+                }
+                continue;
+            };
             if !self.network.looks_at_requests() {
                 out.segment.quick_start = Carried::NONE;
             }
@@ -155,17 +161,14 @@ pub(crate) fn leave<O: Observer>(
     network.send(now, done, route, &packet, ledger, observer);
 }
 
-/// The next packet that is no ordinary one. A writer who waits for room writes on as soon as there
-/// is some.
-#[inline]
-fn next_other(now: Time, flow: u32, tcp: &mut Tcp, observer: &mut impl Observer) -> Option<Outgoing> {
-    loop {
-        let out = tcp.sender.transmit_other(now);
-        if out.is_some() || tcp.app.backlog == 0 || tcp.sender.room() == 0 {
-            return out;
-        }
+/// True if a writer who waited for room could write on.
+#[cold]
+fn writes_on(now: Time, flow: u32, tcp: &mut Tcp, observer: &mut impl Observer) -> bool {
+    let has_room = tcp.sender.room() > 0;
+    if has_room {
         write(now, flow, tcp, observer);
     }
+    has_room
 }
 
 /// Moves what the application has due into the socket, as far as the socket takes it.
