@@ -176,7 +176,48 @@ pub(super) use try_rates;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flowstart_units::Time;
+    use flowstart_control::testing::sent;
+    use flowstart_units::{Span, Time};
+
+    const LIMITS: Limits = Limits { window_rtts: 2, min_window: 4, give_up_rtts: 4 };
+
+    #[test]
+    fn limits_out_of_range_are_named() {
+        assert_eq!(LIMITS.validate(), Ok(()));
+        let named = |limits: Limits| limits.validate().map_err(|error| error.field);
+        assert_eq!(
+            [0, 1, 100, 101].map(|window_rtts| named(Limits { window_rtts, ..LIMITS })),
+            [Err("window_rtts"), Ok(()), Ok(()), Err("window_rtts")]
+        );
+        assert_eq!([0, 1].map(|min_window| named(Limits { min_window, ..LIMITS })), [Err("min_window"), Ok(())]);
+        assert_eq!(
+            [0, 1, 100, 101].map(|give_up_rtts| named(Limits { give_up_rtts, ..LIMITS })),
+            [Err("give_up_rtts"), Ok(()), Ok(()), Err("give_up_rtts")]
+        );
+    }
+
+    #[test]
+    fn the_window_holds_so_many_round_trips_and_what_nothing_comes_back_of_is_given_up_after_as_many() {
+        let (srtt, mss) = (Span::from_millis(20), 1000);
+        for (limits, window, given_up) in
+            [(LIMITS, 50, 80), (Limits { window_rtts: 5, give_up_rtts: 3, ..LIMITS }, 125, 60)]
+        {
+            let mut trials = Trials::new(mss, limits);
+            trials.path.srtt = srtt;
+            // 25 packets of 1000 bytes in 20 ms.
+            let rate = Rate::from_mbps(10);
+            assert_eq!([trials.window(rate), trials.flight(rate)], [window, 25]);
+            assert_eq!(trials.window(Rate::ZERO), 4);
+            trials.move_to(rate);
+            let length = Length::of(Span::from_millis(3));
+            for number in 0..5 {
+                trials.monitor.on_sent(&sent(Time::ZERO + Span::from_millis(number), number), length);
+            }
+            // The last of the interval left after 3 ms.
+            let known = |ms| trials.clone().outcomes(Time::ZERO + Span::from_millis(ms), length).is_some();
+            assert_eq!([3 + given_up, 4 + given_up].map(known), [false, true]);
+        }
+    }
 
     #[test]
     fn both_pairs_of_probes_are_around_the_rate_and_their_order_is_random() {
@@ -184,8 +225,7 @@ mod tests {
         let mut random = Random::new(1);
         let mut orders = std::collections::BTreeSet::new();
         for _ in 0..64 {
-            let limits = Limits { window_rtts: 2, min_window: 4, give_up_rtts: 4 };
-            let mut trials = Trials::new(1448, limits);
+            let mut trials = Trials::new(1448, LIMITS);
             trials.probe_around(rate, 0.05, &mut random);
             let mut plan = Vec::new();
             for number in 0..8 {

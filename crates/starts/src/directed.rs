@@ -362,8 +362,11 @@ mod tests {
         assert_eq!(repaired.on_ack(&at(112, 150, 0), &mut window), AfterAck::Continue);
         assert_eq!(repaired.on_ack(&at(113, 151, 1), &mut window), AfterAck::Continue);
         assert_eq!(repaired.on_signal(ms(113), Signal::Loss, &mut window), Response::Leave);
-        let exit = Exit { reason: ExitReason::Loss, cwnd: 25, ssthresh: 25, rate: None };
-        assert_eq!(start.on_ack(&at(112, 149, 1), &mut window), AfterAck::Done(exit));
+        for (late_loss_factor, cwnd) in [(0.5, 25), (0.7, 35), (0.01, 2)] {
+            let mut start = Directed { let_go: LetGo { late_loss_factor, ..RULES }, ..start.clone() };
+            let exit = Exit { reason: ExitReason::Loss, cwnd, ssthresh: cwnd, rate: None };
+            assert_eq!(start.on_ack(&at(112, 149, 1), &mut window), AfterAck::Done(exit));
+        }
     }
 
     #[test]

@@ -179,13 +179,16 @@ mod tests {
 
     /// After a loss and so many round trips, the last of which is this.
     fn after(rounds: u32, last: Report) -> Policer {
+        after_with(&BbrConfig::default(), rounds, last)
+    }
+
+    fn after_with(config: &BbrConfig, rounds: u32, last: Report) -> Policer {
         let mut policer = Policer::default();
-        let config = BbrConfig::default();
-        policer.on_ack(&round(0, 0, 0), MSS, &config);
+        policer.on_ack(&round(0, 0, 0), MSS, config);
         for _ in 2..rounds {
-            policer.on_ack(&Report { losses: false, ..round(50, 0, 0) }, MSS, &config);
+            policer.on_ack(&Report { losses: false, ..round(50, 0, 0) }, MSS, config);
         }
-        policer.on_ack(&last, MSS, &config);
+        policer.on_ack(&last, MSS, config);
         policer
     }
 
@@ -198,6 +201,9 @@ mod tests {
         assert!(!ends(4, Report { losses: false, ..round(100, 256, 50) }));
         let micros = |n| Report { now: Time::ZERO + Span::from_micros(n), ..round(0, 256, 50) };
         assert_eq!([999, 1_000].map(|n| ends(4, micros(n))), [false, true]);
+        let config = BbrConfig { policer_stretch: 2, ..BbrConfig::default() };
+        let ends_sooner = |rounds| after_with(&config, rounds, round(100, 256, 50)).rate.is_some();
+        assert_eq!([8, 9].map(ends_sooner), [true, false], "twice as many as it has at least");
         let limited = after(4, Report { app_limited: true, ..round(100, 256, 50) });
         assert!(!limited.sampling && limited.rate.is_none());
     }

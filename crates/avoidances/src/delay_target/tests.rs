@@ -230,7 +230,7 @@ fn the_smallest_rtt_is_forgotten_after_its_window_and_drained_for_in_between() {
 #[test]
 fn constants_out_of_range_are_refused_and_replaced() {
     assert_eq!(DelayTargetConfig::default().validate(), Ok(()));
-    let change: [fn(&mut DelayTargetConfig); 12] = [
+    let change: [fn(&mut DelayTargetConfig); 15] = [
         |config| config.buffer_share = 0.0,
         |config| config.buffer_share = 1.1,
         |config| config.overflow = -0.1,
@@ -243,6 +243,9 @@ fn constants_out_of_range_are_refused_and_replaced() {
         |config| config.brake_factor = 0.0,
         |config| config.brake_factor = 1.1,
         |config| config.brake_factor = f64::NAN,
+        |config| config.window_rtts = 0,
+        |config| config.window_rtts = 101,
+        |config| config.trial_patience = 0,
     ];
     for (number, change) in change.iter().enumerate() {
         let mut config = DelayTargetConfig::default();

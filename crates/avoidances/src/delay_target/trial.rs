@@ -104,14 +104,17 @@ mod tests {
     /// A control that stands at 10 Mbit/s where 60 were delivered before, over a path that delivers
     /// no more than `carries`: the rates of so many rounds, and how many trials followed.
     fn rates(carries: Rate, rounds: u32) -> (Vec<u64>, u32) {
-        let config = DelayTargetConfig::default();
+        rates_with(&DelayTargetConfig::default(), carries, rounds)
+    }
+
+    fn rates_with(config: &DelayTargetConfig, carries: Rate, rounds: u32) -> (Vec<u64>, u32) {
         let (mut trial, low) = (Trial::new(), Rate::from_mbps(10));
         // What is delivered in a round was sent in the one before.
         let (mut before, mut rate) = (low, low);
         let rates = (0..rounds).map(|_| {
             let delivery = before.min(carries);
             before = rate;
-            rate = trial.on_round(&config, (rate, delivery, PEAK), 0.0).unwrap_or(low);
+            rate = trial.on_round(config, (rate, delivery, PEAK), 0.0).unwrap_or(low);
             rate.as_bps() / 1_000_000
         });
         (rates.collect(), trial.followed())
@@ -127,9 +130,14 @@ mod tests {
 
     #[test]
     fn a_path_that_carries_no_more_is_tried_less_and_less_often() {
-        let (sent, followed) = rates(Rate::from_mbps(14), 300);
-        let trials: Vec<usize> = (0..300).filter(|round| sent[*round] == 20).collect();
-        assert_eq!((trials, followed), (vec![7, 25, 59, 125, 255], 0));
+        let trials = |trial_patience| {
+            let config = DelayTargetConfig { trial_patience, ..DelayTargetConfig::default() };
+            let (sent, followed) = rates_with(&config, Rate::from_mbps(14), 650);
+            assert_eq!(followed, 0);
+            (0..650).filter(|round| sent[*round] == 20).collect::<Vec<usize>>()
+        };
+        assert_eq!(trials(16), [7, 25, 59, 125, 255, 385, 515, 645]);
+        assert_eq!(trials(2)[..4], [7, 25, 43, 61]);
     }
 
     #[test]

@@ -219,8 +219,12 @@ fn after_chirping_packets_keep_the_measured_pace_until_the_window_is_full() {
 fn the_pace_a_start_left_behind_holds_for_two_round_trips_at_most() {
     let srtt = Span::from_millis(30);
     let rate = Rate::from_bps(1448 * 8 * 1000);
-    for (asked, paced) in [(ms(1) + srtt * 2 - Span::from_nanos(1), true), (ms(1) + srtt * 2, false)] {
-        let mut controller = slow_start();
+    let end = |rtts: u32| ms(1) + srtt * u64::from(rtts);
+    let cases =
+        [2, 5].into_iter().flat_map(|rtts| [(rtts, end(rtts) - Span::from_nanos(1), true), (rtts, end(rtts), false)]);
+    for (left_behind_rtts, asked, paced) in cases {
+        let config = ControllerConfig { left_behind_rtts, ..config(StartConfig::SlowStart) };
+        let mut controller = Controller::new(&config);
         controller.on_ack(&Ack { srtt, ..ack(1) });
         let exit = Exit { reason: ExitReason::PipeFull, cwnd: 30, ssthresh: 30, rate: Some(rate) };
         controller.hand_over(ms(1), exit);
