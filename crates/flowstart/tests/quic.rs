@@ -244,6 +244,14 @@ fn what_is_known_of_a_path_is_told_to_a_start_that_resumes_and_to_no_other() {
         (&["serve", "--port", "0", "--memory", "/nowhere/paths.json"], "there is no folder /nowhere"),
         (&["fetch", "127.0.0.1", "-R", "--memory", "/dev/zero"], "no memory of flowstart's"),
         (&["serve", "--port", "0", "--memory-lifetime", "1s"], "--memory <FILE>"),
+        (&["serve", "--port", "0", "--memory-growth", "2"], "--memory <FILE>"),
+        (&["fetch", "127.0.0.1", "-R", "--memory", file, "--memory-standing", "1"], "1 is not in 2..=16"),
+        (&["fetch", "127.0.0.1", "-R", "--memory", file, "--memory-standing", "17"], "17 is not in 2..=16"),
+        (
+            &["fetch", "127.0.0.1", "-R", "--memory", file, "--memory-growth", "0.5"],
+            "--memory-growth is between 1 and 1000, not 0.5",
+        ),
+        (&["serve", "--port", "0", "--memory", file, "--memory-growth", "nan"], "between 1 and 1000, not NaN"),
         (&["fetch", "127.0.0.1", "-o", "result.html"], "known are .json"),
     ] {
         let (status, _, error) = run(arguments);

@@ -16,8 +16,8 @@ use crate::data::{Receiving, Sink, Source};
 use crate::departures::{MessageDeparture, datagram_sample};
 use crate::endpoint::{Arrival, Doors, Endpoint, Limits, Outgoing};
 use crate::judging::header_bytes;
+use crate::learning::{Lesson, Observed};
 use crate::ledger::Ledger;
-use crate::memory::{Lesson, Observed};
 use crate::message::{Decoder, Direction, Message, Readings, Received, Report, Request, harmless};
 use crate::node::Node;
 use crate::sending::Sending;
@@ -148,7 +148,7 @@ impl Client {
     /// A client that asks the server at `to`. `sender` is the controller of what it sends itself.
     ///
     /// # Errors
-    /// If the address cannot be connected to.
+    /// If the address cannot be connected to, or the limits make no sense.
     pub fn new(
         clock: Clock,
         now: Time,
@@ -158,6 +158,7 @@ impl Client {
         request: Request,
         ends: (ControllerConfig, Sink),
     ) -> Result<Self, Failed> {
+        limits.learning.validate().map_err(|invalid| Failed(invalid.to_string()))?;
         let to = plain(to);
         let mut attempts = Attempts::new(clock, limits, to, pinned);
         let (mut endpoints, mut taps) = (Vec::new(), Vec::new());
@@ -170,7 +171,8 @@ impl Client {
         let (mut sending, mut receiving) = (None, None);
         match request.direction {
             Direction::Up => {
-                let sending = sending.insert(Sending::new(Source::Test, &request, config, limits.look));
+                let sending =
+                    sending.insert(Sending::new(Source::Test, &request, config, limits.look, limits.learning));
                 if limits.departures {
                     sending.watch();
                 }

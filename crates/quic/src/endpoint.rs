@@ -9,6 +9,7 @@ use flowstart_units::{Span, Time};
 use crate::clock::Clock;
 use crate::connection::{Connection, Idle};
 use crate::gate::Gates;
+use crate::learning::LearningConfig;
 use crate::look::LookConfig;
 use crate::qlog::Qlog;
 use crate::scopes::{Scopes, bare};
@@ -67,6 +68,8 @@ pub struct Limits {
     pub departures: bool,
     /// How this end looks at a path, if it is asked to.
     pub look: LookConfig,
+    /// What a transfer teaches this end about its path, if it sends; checked as an end is made.
+    pub learning: LearningConfig,
 }
 
 impl Default for Limits {
@@ -86,6 +89,7 @@ impl Default for Limits {
             qlog: None,
             departures: false,
             look: LookConfig::default(),
+            learning: LearningConfig::default(),
         }
     }
 }

@@ -511,7 +511,8 @@ fn who_allows_no_streams_is_a_fault_and_ends_nothing() {
     raw.connect(now, address());
     let config = crate::controller("slow_start", "cubic", 1452).unwrap();
     let look = crate::LookConfig::default();
-    let mut sending = Sending::new(Source::Test, &request(Direction::Down, Some(100_000)), config, look);
+    let learning = crate::LearningConfig::default();
+    let mut sending = Sending::new(Source::Test, &request(Direction::Down, Some(100_000)), config, look, learning);
     sending.begin(now, 0, raw.connection());
     assert_eq!(sending.fault(), Some("the other end allows no streams"));
     assert!(!sending.feed(now, 0, raw.connection(), false) && !sending.feed(now, 0, raw.connection(), true));

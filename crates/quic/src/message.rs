@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::judging::ReadingConfig;
-use crate::memory::Observed;
+use crate::learning::Observed;
 
 /// The version of this protocol. A client says the least that has what it asks for.
 pub const VERSION: u32 = 5;

@@ -11,9 +11,9 @@ use crate::connection::Connection;
 use crate::data::Source;
 use crate::departures::MessageEnds;
 use crate::judging::header_bytes;
+use crate::learning::{LearningConfig, Lesson, Observed, Rounds};
 use crate::ledger::HEADER_BYTES;
 use crate::look::{Look, LookConfig};
-use crate::memory::{Lesson, Observed, Rounds};
 use crate::message::{Isolated, Paced, Received, Report, Request};
 use crate::stack::{Dir, StreamId};
 
@@ -80,10 +80,16 @@ pub struct Sending {
 }
 
 impl Sending {
-    /// The transfer that is asked for; a look at the path needs two connections, and is made with
-    /// these constants.
+    /// The transfer that is asked for; a look at the path needs two connections. The look is made
+    /// with these constants, and what the transfer teaches is found with those of `learning`.
     #[must_use]
-    pub fn new(source: Source, request: &Request, config: ControllerConfig, look: LookConfig) -> Self {
+    pub fn new(
+        source: Source,
+        request: &Request,
+        config: ControllerConfig,
+        look: LookConfig,
+        learning: LearningConfig,
+    ) -> Self {
         let (size, lasts) = (request.size, request.nanos.map(Span::from_nanos));
         let (connections, streams) = (usize::from(request.connections), request.streams);
         let detector = (connections > 1 && !request.look)
@@ -115,7 +121,7 @@ impl Sending {
             look_over: None,
             given_up: false,
             rtts: Rtts::default(),
-            rounds: Rounds::default(),
+            rounds: Rounds::new(learning),
             resumed: None,
             late: Lateness { counts: vec![0; 61 * Lateness::STEPS as usize], total: 0 },
             real_time: false,

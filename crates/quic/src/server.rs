@@ -12,8 +12,9 @@ use crate::clock::Clock;
 use crate::connection::{Connection, Happening};
 use crate::data::Receiving;
 use crate::endpoint::{Arrival, Doors, Endpoint, Limits, Outgoing};
+use crate::learning::{LearningConfig, Lesson, Observed};
 use crate::look::LookConfig;
-use crate::memory::{Lesson, Memory, Observed};
+use crate::memory::Memory;
 use crate::message::{Decoder, Message, NOT_UNDERSTOOD, Received, Report, Request, UNWANTED};
 use crate::node::Node;
 use crate::sending::Sending;
@@ -153,6 +154,7 @@ pub struct Server {
     /// Bytes that may arrive on a connection without having been read, if its client sends.
     window: u32,
     look: LookConfig,
+    learning: LearningConfig,
     lines: HashMap<usize, Line>,
     unwanted: HashMap<usize, Unwanted>,
     sessions: HashMap<u64, Session>,
@@ -178,7 +180,7 @@ impl Server {
     /// A server. With `once` it is over after the first transfer, and those that go on beside it.
     ///
     /// # Errors
-    /// If the identity does not fit the stack.
+    /// If the identity does not fit the stack, or the limits make no sense.
     pub fn new(
         clock: Clock,
         limits: &Limits,
@@ -187,6 +189,7 @@ impl Server {
         controllers: Controllers,
         once: bool,
     ) -> Result<Self, rustls::Error> {
+        limits.learning.validate().map_err(|invalid| rustls::Error::General(invalid.to_string()))?;
         Ok(Self {
             endpoint: Endpoint::new(clock, limits, Some(identity))?,
             service,
@@ -195,6 +198,7 @@ impl Server {
             mtu: limits.mtu,
             window: limits.receive_window,
             look: limits.look,
+            learning: limits.learning,
             lines: HashMap::new(),
             unwanted: HashMap::new(),
             sessions: HashMap::new(),

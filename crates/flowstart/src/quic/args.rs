@@ -113,6 +113,14 @@ pub(crate) struct MemoryArgs {
     /// Time after which what is known of a path counts no more
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "3600s", requires = "memory")]
     pub(crate) memory_lifetime: Span,
+    /// Round trips in which a queue must have stood until what arrived in them is what the path
+    /// carries, 2 to 16
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 4, requires = "memory",
+          value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(2..=16))]
+    pub(crate) memory_standing: usize,
+    /// ... if no more than so many times as much arrived in the later half of them, 1 to 1000
+    #[arg(long, value_name = "FACTOR", allow_hyphen_values = true, default_value_t = 1.25, requires = "memory")]
+    pub(crate) memory_growth: f64,
 }
 
 /// The server that a command speaks to, and how it is known.

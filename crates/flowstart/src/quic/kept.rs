@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read as _};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use flowstart_quic::{Lesson, Memory};
+use flowstart_quic::{LearningConfig, Lesson, Memory};
 use flowstart_units::{Span, Time};
 
 use super::args::MemoryArgs;
@@ -17,6 +17,17 @@ const LARGEST: u64 = 16 << 20;
 /// Seconds of Unix time.
 pub(super) fn today() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// How a transfer teaches what is kept.
+pub(super) fn learning(args: &MemoryArgs) -> Result<LearningConfig, Failure> {
+    let (standing, growth) = (args.memory_standing, args.memory_growth);
+    if !(1.0..=1000.0).contains(&growth) {
+        return Err(wrong(format!("--memory-growth is between 1 and 1000, not {growth}")));
+    }
+    let config = LearningConfig { standing, growth, ..LearningConfig::default() };
+    config.validate().map_err(wrong)?;
+    Ok(config)
 }
 
 /// The file.

@@ -6,8 +6,8 @@ use flowstart_congestion::ControllerConfig;
 use flowstart_quic::message::{Direction, Request};
 use flowstart_quic::tls::Fingerprint;
 use flowstart_quic::{
-    Client, Clock, Limits, Memory, Node as _, Observed, Qlog, Sink, SoFar, Sockets, Stack, Transferred, controller,
-    first_to_answer,
+    Client, Clock, LearningConfig, Limits, Memory, Node as _, Observed, Qlog, Sink, SoFar, Sockets, Stack, Transferred,
+    controller, first_to_answer,
 };
 use flowstart_units::{Span, Time};
 
@@ -47,6 +47,8 @@ pub(crate) struct Target {
     pub(super) stack: Stack,
     /// UDP payload of a full packet in bytes, either way.
     pub(super) mtu: u16,
+    /// How what this end sends teaches about the path.
+    pub(super) learning: LearningConfig,
 }
 
 impl Target {
@@ -96,7 +98,8 @@ impl Target {
             )));
         };
         let host = bare.to_owned();
-        Ok(Self { to, several, host, pinned, qlog: None, stack: Stack::default(), mtu: Limits::default().mtu })
+        let Limits { stack, mtu, learning, .. } = Limits::default();
+        Ok(Self { to, several, host, pinned, qlog: None, stack, mtu, learning })
     }
 
     /// Of several addresses that which answers first is taken. Where there is one nothing is sent.
@@ -151,8 +154,8 @@ impl Target {
         let clock = Clock::start();
         // When messages of an application leave is of interest only where they are timed.
         let departures = request.paced.is_some_and(|paced| paced.tell);
-        let limits =
-            Limits { stack: self.stack, qlog: self.qlog.clone(), departures, mtu: self.mtu, ..Limits::default() };
+        let (stack, qlog, mtu, learning) = (self.stack, self.qlog.clone(), self.mtu, self.learning);
+        let limits = Limits { stack, qlog, departures, mtu, learning, ..Limits::default() };
         let any = if self.to.is_ipv6() { "[::]:0" } else { "0.0.0.0:0" };
         let mut client =
             Client::new(clock, clock.now(), &limits, self.to, self.pinned, request, ends).map_err(wrong)?;

@@ -14,7 +14,7 @@ use flowstart_quic::{Clock, Limits, News, Qlog, Server, Service, Sink, SoFar, So
 use flowstart_race::Carrier;
 use flowstart_units::{Bytes, Span, Time};
 
-use super::kept::{Keeping, Kept, today};
+use super::kept::{Keeping, Kept, learning, today};
 use super::target::{Ended, Target, plain, session};
 use super::{FetchArgs, ServeArgs, show, wrong};
 use crate::interrupt;
@@ -40,6 +40,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Done {
     if let Some(folder) = &args.qlog {
         prepare_folder(folder)?;
     }
+    let learning = learning(&args.memory)?;
     let kept = Kept::open(&args.memory)?;
     if args.most_bytes == Bytes::ZERO || args.most_time.is_zero() {
         return Err(wrong("with --most-bytes or --most-time of zero nobody could be served"));
@@ -54,7 +55,8 @@ pub(crate) fn serve(args: &ServeArgs) -> Done {
     let qlog = args.qlog.as_deref().map(|folder| Qlog::new(folder).with_most(args.qlog_most.get()));
     let place = place(socket.local_addr().map_err(wrong)?);
     let stack = args.stack.into();
-    let limits = Limits { stack, connections: args.connections, qlog: qlog.clone(), place, ..Limits::default() };
+    let (connections, qlogs) = (args.connections, qlog.clone());
+    let limits = Limits { stack, connections, qlog: qlogs, place, learning, ..Limits::default() };
     let service = Service {
         most_bytes: args.most_bytes.get(),
         most_time: args.most_time,
@@ -175,6 +177,7 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
     if args.qlog.is_some() && !args.reverse {
         note("this end sends no data, and so logs none: name --qlog at `serve`, or send from here with --reverse");
     }
+    target.learning = learning(&args.memory)?;
     let mut kept = Kept::open(&args.memory)?;
     let time = match (args.size, args.time, &args.file) {
         (None, None, None) => Some(USUAL),

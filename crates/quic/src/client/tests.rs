@@ -72,3 +72,18 @@ fn whoever_needs_two_connections_where_one_is_allowed_is_told() {
         assert!(!client(false).lost(reason).0.contains("two"));
     }
 }
+
+#[test]
+fn limits_that_make_no_sense_are_refused_by_either_end() {
+    let learning = crate::LearningConfig { standing: 1, ..crate::LearningConfig::default() };
+    let limits = Limits { learning, ..Limits::default() };
+    let (request, to) = (client(false).request, "192.0.2.7:4433".parse().unwrap());
+    let ends = (crate::controller("slow_start", "cubic", 1452).unwrap(), Sink::Check);
+    let refused = Client::new(Clock::start(), Time::ZERO, &limits, to, None, request, ends).unwrap_err();
+    assert_eq!(refused.0, "standing must be between 2 and `rounds`");
+    let identity = crate::tls::Identity::generate().unwrap();
+    let make = Box::new(|start: &str, avoidance: &str, mtu| crate::controller(start, avoidance, mtu));
+    let service = crate::Service::default();
+    let refused = crate::Server::new(Clock::start(), &limits, &identity, service, make, false).unwrap_err();
+    assert!(refused.to_string().ends_with("standing must be between 2 and `rounds`"), "{refused}");
+}

@@ -61,7 +61,7 @@ impl Server {
                 if let Some((memory, today)) = &mut self.memory {
                     resumed = memory.propose(peer.ip(), today(), &mut config);
                 }
-                let sending = sending.insert(Sending::new(source, &within, config, self.look));
+                let sending = sending.insert(Sending::new(source, &within, config, self.look, self.learning));
                 sending.timed(request.nanos.is_some());
                 sending.driven(self.real_time);
                 sending.resume(resumed);
