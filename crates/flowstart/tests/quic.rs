@@ -249,9 +249,12 @@ fn what_is_known_of_a_path_is_told_to_a_start_that_resumes_and_to_no_other() {
         (&["fetch", "127.0.0.1", "-R", "--memory", file, "--memory-standing", "17"], "17 is not in 2..=16"),
         (
             &["fetch", "127.0.0.1", "-R", "--memory", file, "--memory-growth", "0.5"],
-            "--memory-growth is between 1 and 1000, not 0.5",
+            "--memory-growth: \"0.5\" is no number between 1 and 1000",
         ),
-        (&["serve", "--port", "0", "--memory", file, "--memory-growth", "nan"], "between 1 and 1000, not NaN"),
+        (
+            &["serve", "--port", "0", "--memory", file, "--memory-growth", "nan"],
+            "\"nan\" is no number between 1 and 1000",
+        ),
         (&["fetch", "127.0.0.1", "-o", "result.html"], "known are .json"),
     ] {
         let (status, _, error) = run(arguments);

@@ -81,8 +81,8 @@ fn judge_one(path: &Drawn, truth: f64, reading: &Reading, back: &Reading) -> Sai
     }
 }
 
-/// A look in one direction; what waited longest, and what was lost.
-fn look(path: &Drawn, down: bool, config: LookConfig) -> Option<(Report, Span, u64)> {
+/// A look in one direction; what waited longest, and what was lost; or why there was none.
+fn look(path: &Drawn, down: bool, config: LookConfig) -> Result<(Report, Span, u64), String> {
     let direction = if down { Direction::Down } else { Direction::Up };
     let asked = request(direction, 430_000, ("fair_queuing_probe", "delay_or_cubic"));
     let asked = Request { look: true, nanos: Some(2_000_000_000), ..asked };
@@ -99,7 +99,8 @@ fn look(path: &Drawn, down: bool, config: LookConfig) -> Option<(Report, Span, u
     }
     let described = world.pipes[usize::from(down)].described.as_ref().unwrap();
     let (longest, dropped) = (described.longest, described.dropped);
-    world.client.outcome().ok().map(|outcome| (outcome.report, longest, dropped))
+    let (outcome, after) = (world.client.outcome(), world.now.as_secs_f64());
+    outcome.map(|outcome| (outcome.report, longest, dropped)).map_err(|why| format!("after {after:.1} s: {why}"))
 }
 
 struct Judged {
@@ -115,9 +116,12 @@ fn judged(seed: u64, count: u64, config: LookConfig, tell: bool) -> Vec<Judged> 
     let mut all = Vec::new();
     for number in 0..count {
         let path = Drawn::new(seed, number);
-        let (Some(down), Some(up)) = (look(&path, true, config), look(&path, false, config)) else {
-            println!("{number}: {path}: no look");
-            continue;
+        let (down, up) = match (look(&path, true, config), look(&path, false, config)) {
+            (Ok(down), Ok(up)) => (down, up),
+            (down, up) => {
+                println!("{number}: {path}: no look: {:?}, {:?}", down.err(), up.err());
+                continue;
+            }
         };
         let [one, other] = [&down, &up].map(|(report, ..)| Reading::new(report, ReadingConfig::default()).unwrap());
         for (way, (reading, back, (report, longest, dropped))) in

@@ -119,7 +119,8 @@ pub(crate) struct MemoryArgs {
           value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(2..=16))]
     pub(crate) memory_standing: usize,
     /// ... if no more than so many times as much arrived in the later half of them, 1 to 1000
-    #[arg(long, value_name = "FACTOR", allow_hyphen_values = true, default_value_t = 1.25, requires = "memory")]
+    #[arg(long, value_name = "FACTOR", allow_hyphen_values = true, default_value_t = 1.25, requires = "memory",
+          value_parser = growth)]
     pub(crate) memory_growth: f64,
 }
 
@@ -222,6 +223,12 @@ fn size(text: &str) -> Result<Bytes, flowstart_units::ParseUnitError> {
         Some(prefix) if is_bare(&text[..text.len() - 1]) => format!("{} {prefix}iB", &text[..text.len() - 1]).parse(),
         _ => text.parse(),
     }
+}
+
+/// A factor by which what arrives may grow.
+fn growth(text: &str) -> Result<f64, String> {
+    let factor = text.parse().ok().filter(|factor| (1.0..=1000.0).contains(factor));
+    factor.ok_or_else(|| format!("\"{text}\" is no number between 1 and 1000"))
 }
 
 const PATH_EXAMPLES: &str = "Examples:

@@ -22,9 +22,6 @@ pub(super) fn today() -> u64 {
 /// How a transfer teaches what is kept.
 pub(super) fn learning(args: &MemoryArgs) -> Result<LearningConfig, Failure> {
     let (standing, growth) = (args.memory_standing, args.memory_growth);
-    if !(1.0..=1000.0).contains(&growth) {
-        return Err(wrong(format!("--memory-growth is between 1 and 1000, not {growth}")));
-    }
     let config = LearningConfig { standing, growth, ..LearningConfig::default() };
     config.validate().map_err(wrong)?;
     Ok(config)

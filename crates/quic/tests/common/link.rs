@@ -419,7 +419,15 @@ pub(crate) fn world_with(
     service: Service,
     look: LookConfig,
 ) -> World {
-    world_of(link, request, pinned, service, look, [Limits::default().stack; 2])
+    world_of(link, request, pinned, service, look, [stack(); 2])
+}
+
+/// The stack of both ends where a test names none: `FLOWSTART_STACK=quinn cargo test -p
+/// flowstart-quic` judges the other one by the same tests.
+pub(crate) fn stack() -> Stack {
+    let named = std::env::var("FLOWSTART_STACK").ok();
+    let known = |name: &str| Stack::ALL.into_iter().find(|stack| stack.name() == name);
+    named.map_or(Stack::default(), |name| known(&name).expect("FLOWSTART_STACK is noq or quinn"))
 }
 
 fn world_of(
