@@ -11,6 +11,7 @@ use flowstart_quic::{Capacity, FindingsConfig, LookConfig, Reading, ReadingConfi
 use flowstart_units::{Rate, Span};
 
 use document::document;
+use figures::{kilobytes, mbps, one, round_trip};
 
 use super::target::{Ended, Target, session};
 use super::{PathArgs, show, wrong};
@@ -18,6 +19,7 @@ use crate::interrupt;
 use crate::output::{Done, Failure, note, print, print_json};
 
 mod document;
+mod figures;
 
 /// Bytes of data each way at the most.
 const BYTES: u64 = 430_000;
@@ -38,9 +40,6 @@ const QUEUE: f64 = 50.0;
 /// What is said where packets that met no queue of the look took different times.
 const WAITED: &str =
     "Packets waited in a queue that was there already, or were held up: without that a round trip may take less.";
-/// RTTs that differ by no more than this are one number, in milliseconds.
-const ONE_RTT: f64 = 0.2;
-
 /// The capacity in words.
 fn rate(way: &Reading, back: &Reading) -> String {
     match way.capacity(back) {
@@ -185,23 +184,9 @@ fn are_too_large(way: &Reading, mtu: u16, to: IpAddr) -> bool {
     way.trains().is_none() && way.report().lost > 0 && !arrived
 }
 
-/// One number of two, if they are hardly apart.
-fn one([least, most]: [f64; 2]) -> Option<f64> {
-    (most - least <= ONE_RTT).then_some(f64::midpoint(least, most))
-}
-
 /// The least and the most of the round trip in milliseconds, if a full packet made one.
 fn known(way: &Reading, back: &Reading) -> Option<[f64; 2]> {
     (way.looked().rtt > 0).then(|| way.rtt(back))
-}
-
-/// A round trip in words.
-fn round_trip(rtt: Option<[f64; 2]>, digits: usize) -> String {
-    match rtt.map(|rtt| (one(rtt), rtt)) {
-        Some((Some(rtt), _)) => format!("{rtt:.digits$} ms"),
-        Some((None, [least, most])) => format!("{least:.digits$} to {most:.digits$} ms"),
-        None => "not found out".to_owned(),
-    }
 }
 
 /// Whose queues they are.
@@ -253,23 +238,9 @@ fn both_ways(down: &Reading, up: &Reading) -> Option<[f64; 2]> {
     })
 }
 
-/// Three digits.
-fn mbps(rate: f64) -> String {
-    match rate {
-        rate if rate < 10.0 => format!("{rate:.2}"),
-        rate if rate < 100.0 => format!("{rate:.1}"),
-        rate => format!("{rate:.0}"),
-    }
-}
-
 /// True if packets waited in a queue of others, or for something else, for different times.
 fn stood(way: &Reading) -> bool {
     way.looked().varied > FindingsConfig::default().standing.as_nanos()
-}
-
-/// Kilobytes of a bucket of a few packets.
-fn kilobytes(bytes: Option<u64>) -> String {
-    format!("{:.1}", bytes.unwrap_or(0) as f64 / 1e3)
 }
 
 /// Why nobody looked whose queue it is: the trains of a detector need time, room and packets.

@@ -1,6 +1,6 @@
 //! A server to speak to, and what is driven against it.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _, UdpSocket};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs as _, UdpSocket};
 
 use flowstart_congestion::ControllerConfig;
 use flowstart_quic::message::{Direction, Request};
@@ -77,6 +77,16 @@ impl Target {
             Ok(ip) => vec![SocketAddr::new(ip.to_canonical(), port)],
             Err(_) => in_turn((bare, port).to_socket_addrs().into_iter().flatten()),
         };
+        // A system knows no address by that.
+        let zoned = bare.split_once('%').and_then(|(six, zone)| Some((six.parse::<Ipv6Addr>().ok()?, zone)));
+        if let Some((six, zone)) = zoned
+            && all.is_empty()
+        {
+            return Err(wrong(match six.is_unicast_link_local() {
+                true => format!("there is no interface {zone} here, behind which {six} could be"),
+                false => format!("{six} is the same behind every interface: leave out %{zone}"),
+            }));
+        }
         let first = *all.first().ok_or_else(|| wrong(format!("there is no host {host:?}")))?;
         let mut several = all;
         several.retain(|to| match to {
@@ -200,6 +210,18 @@ pub(super) fn session() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_names_an_interface_that_is_none_or_not_needed_is_told() {
+        let said = |host: &str| match Target::find(host, 4433, None, true) {
+            Err(failure) => failure.told().1,
+            Ok(found) => panic!("{:?}", found.to),
+        };
+        assert_eq!(said("::1%lo"), "::1 is the same behind every interface: leave out %lo");
+        assert_eq!(said("[2001:db8::7%eth0]"), "2001:db8::7 is the same behind every interface: leave out %eth0");
+        let missing = said("fe80::7%fs-none");
+        assert_eq!(missing, "there is no interface fs-none here, behind which fe80::7 could be");
+    }
 
     #[test]
     fn addresses_of_both_families_come_in_turn_and_each_once() {

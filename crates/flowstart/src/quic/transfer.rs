@@ -133,8 +133,12 @@ pub(super) fn punctual(sockets: &Sockets) {
 /// The identity in a file, which is made if it is not there.
 fn identity(path: &Path) -> Result<Identity, Failure> {
     match std::fs::read(path) {
-        Ok(bytes) => Identity::from_bytes(&bytes)
-            .ok_or_else(|| wrong(format!("{} is no identity that flowstart made", path.display()))),
+        Ok(bytes) => Identity::from_bytes(&bytes).ok_or_else(|| {
+            wrong(format!(
+                "{} is no identity that flowstart made: name another file, or remove this one",
+                path.display()
+            ))
+        }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             prepare_file(path)?;
             let identity = Identity::generate().map_err(wrong)?;
