@@ -1,5 +1,5 @@
-//! What a token bucket lets pass tells a rate that does not last. Packets that waited one behind the
-//! other say so before the next trains build a long queue.
+//! What a token bucket lets pass tells a rate that does not last. Packets that waited one behind
+//! the other say so before the next trains build a long queue.
 
 use flowstart_units::Span;
 
