@@ -111,6 +111,10 @@ def _picture(plot: Callable[[], Figure], what: str) -> str:
     return f'<img alt="{what}" src="data:image/png;base64,{data}">'
 
 
+class _NoSamples(ValueError):
+    """There is nothing to draw."""
+
+
 def _unknown(measure: str, known: list[str]) -> str:
     import difflib
 
@@ -279,7 +283,10 @@ class RunResult:
             [name, str(len(table)), ", ".join(table.column_names)]
             for name, table in self.tables.items()
         ]
-        picture = _picture(self.plot, "rates, windows and queueing delays over time")
+        try:
+            picture = _picture(self.plot, "rates, windows and queueing delays over time")
+        except _NoSamples:
+            picture = ""
         return f"<p>{html.escape(self.name)}</p>{_html(rows)}{picture}"
 
     def plot(self, run: int = 0) -> Figure:
@@ -315,7 +322,7 @@ class RunResult:
                     times.append(time)
                     heights.append(value * scale)
         if not any(lines):
-            raise ValueError(f"there is no run {run} with samples")
+            raise _NoSamples(f"there is no run {run} with samples")
         for axis, label, known in zip(axes, panels, lines, strict=True):
             for series, (times, heights) in known.items():
                 axis.plot(times, heights, label=str(series))

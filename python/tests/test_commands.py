@@ -131,6 +131,21 @@ def test_a_run_has_a_picture_of_rates_windows_and_delays():
     assert "<img" in result._repr_html_()
 
 
+def test_a_run_without_samples_is_shown_without_a_picture():
+    scenario = {
+        "duration": "1 s",
+        "path": {"capacity": "10 Mbit/s", "rtt": "20 ms"},
+        "flow": [{"size": "1 kB"}],
+        "output": {"sample": "0 s"},
+    }
+    result = flowstart.run(scenario)
+    assert len(result["samples"]) == 0
+    shown = result._repr_html_()
+    assert "<table>" in shown and "<img" not in shown
+    with pytest.raises(ValueError, match="there is no run 0 with samples"):
+        result.plot()
+
+
 def test_progress_is_told():
     told = []
     flowstart.compare(["cubic"], progress=lambda done, of: told.append((done, of)), **QUICK)
