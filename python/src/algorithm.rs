@@ -323,6 +323,15 @@ const REASONS: [(&str, ExitReason); 8] = [
     ("limit", ExitReason::Limit),
 ];
 
+/// `grow` returns nothing: a window that it returned, in place of setting it, would be lost.
+fn nothing(py: Python<'_>, value: &Py<PyAny>) -> PyResult<()> {
+    if value.is_none(py) {
+        return Ok(());
+    }
+    let message = format!("grow returns nothing, not {value}: it sets window.cwnd");
+    Err(PyTypeError::new_err(message))
+}
+
 /// What `on_ack` and `on_round` of a start return: `None` to go on, or an object with `cwnd`,
 /// `ssthresh`, `reason` and `rate` (bit/s) to leave.
 fn verdict(py: Python<'_>, value: Py<PyAny>) -> PyResult<Option<Exit>> {
@@ -387,7 +396,7 @@ impl FlowStart for PythonStart {
         let called = self.0.with(
             window,
             |methods| methods.grow.as_ref(),
-            |py, grow, window| grow.call1(py, (Ack::new(ack), window)).map(drop),
+            |py, grow, window| nothing(py, &grow.call1(py, (Ack::new(ack), window))?),
         );
         if called.is_none() { window.slow_start(ack.acked) } else { 0 }
     }
@@ -461,7 +470,7 @@ impl CongestionAvoidance for PythonAvoidance {
         self.0.with(
             window,
             |methods| methods.grow.as_ref(),
-            |py, grow, window| grow.call1(py, (Ack::new(ack), acked, window)).map(drop),
+            |py, grow, window| nothing(py, &grow.call1(py, (Ack::new(ack), acked, window))?),
         );
     }
 

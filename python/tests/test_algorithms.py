@@ -297,6 +297,19 @@ def test_odd_windows_of_an_avoidance_leave_a_race():
     assert race("slow_start+odd_avoidance", buffer="5 packets").complete
 
 
+@pytest.mark.parametrize("answer", [20, 0, "20"])
+def test_a_window_that_grow_returns_instead_of_setting_it_is_refused(answer):
+    start = type("Returned", (flowstart.FlowStart,), {"grow": lambda self, ack, window: answer})
+    flowstart.register(name="returned_start")(start)
+    avoidance = type("ReturnedToo", (Reno,), {"grow": lambda self, ack, acked, window: answer})
+    flowstart.register(name="returned_avoidance")(avoidance)
+    for contestant in ("returned_start+cubic", "slow_start+returned_avoidance"):
+        with pytest.raises(
+            TypeError, match=f"grow returns nothing, not {answer}: it sets window.cwnd"
+        ):
+            race(contestant, buffer="5 packets")
+
+
 def test_a_class_needs_no_sentence_about_it():
     for said in (None, "", " \n "):
         kind = type("Silent", (flowstart.FlowStart,), {"__doc__": said})
