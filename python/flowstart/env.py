@@ -251,6 +251,8 @@ class VectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         """Begin an episode in every environment."""
         del options
         if isinstance(seed, list):
+            if len(seed) != self.num_envs:
+                raise ValueError(f"{self.num_envs} environments need a seed each, not {len(seed)}")
             # One generator for all; who leaves one out means no number.
             self._random = np.random.default_rng([0 if one is None else one + 1 for one in seed])
         elif seed is not None:
@@ -270,15 +272,15 @@ class VectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         dict[str, Any],
     ]:
         """Advance every environment by a round trip."""
-        skip = self._over.astype(np.uint8)
-        for index in np.flatnonzero(self._over):
-            self._begin(int(index))
         given = np.ascontiguousarray(actions, np.float64)
         if given.shape != (self.num_envs, _ACTIONS):
             wanted = f"{_ACTIONS} numbers for each of {self.num_envs} environments"
             raise ValueError(f"actions must be {wanted}, not an array of the shape {given.shape}")
         if not np.isfinite(given).all():
             raise ValueError("an action is three numbers, and infinity is none")
+        skip = self._over.astype(np.uint8)
+        for index in np.flatnonzero(self._over):
+            self._begin(int(index))
         self._native.step(
             given, skip, (self._observations, self._rewards, self._terminated, self._truncated)
         )
@@ -342,6 +344,9 @@ def register_policy(
         kind: "flow_start" or "congestion_control".
         about: what it is, in a line.
     """
+    if not callable(policy):
+        wanted = "a function from an observation to an action"
+        raise TypeError(f"policy must be {wanted}, not {policy!r}")
     _native.register_policy(kind, name, about, policy)
 
 

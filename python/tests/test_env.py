@@ -273,6 +273,34 @@ def test_gymnasium_makes_the_native_vector():
     assert many.num_envs == 3
 
 
+@pytest.mark.parametrize("seeds", [[1, 2], [], [1, 2, 3, 4]])
+def test_a_list_of_seeds_has_one_for_each_environment(seeds):
+    many = environments.VectorEnv(num_envs=3)
+    with pytest.raises(ValueError, match=f"3 environments need a seed each, not {len(seeds)}"):
+        many.reset(seed=seeds)
+
+
+@pytest.mark.parametrize("wrong", [np.zeros((1, 2)), np.full((1, 3), np.nan)])
+def test_an_action_that_is_refused_costs_no_path(wrong):
+    many, same = (environments.VectorEnv(num_envs=1, steps=2) for _ in range(2))
+    for one in (many, same):
+        one.reset(seed=5)
+        for _ in range(2):
+            over = one.step(np.zeros((1, 3)))
+        assert over[2] | over[3]
+    # The next step begins an episode.
+    with pytest.raises(ValueError, match="action"):
+        many.step(wrong)
+    for _ in range(2):
+        after, beside = (one.step(np.zeros((1, 3)))[0] for one in (many, same))
+        assert (after == beside).all()
+
+
+def test_a_policy_that_cannot_be_called_is_refused_at_once():
+    with pytest.raises(TypeError, match="an observation to an action, not 3"):
+        environments.register_policy("no_policy", 3)
+
+
 @pytest.mark.parametrize(
     ("options", "word"),
     [
