@@ -467,9 +467,13 @@ impl Race {
                 self.capacity()
             )));
         }
-        for size in &self.sizes {
+        for (place, size) in self.sizes.iter().enumerate() {
             if *size == Bytes::ZERO {
                 return Err(RaceError("a transfer of 0 bytes never begins; the smallest is \"1 B\"".to_owned()));
+            }
+            // Two columns would have one name, and documents only one of them.
+            if self.sizes[..place].contains(size) {
+                return Err(RaceError(format!("{size} is among the sizes twice; name each once")));
             }
             let packets = size.get() as f64 / f64::from(MSS);
             if packets > MAX_PACKETS {

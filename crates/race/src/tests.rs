@@ -180,6 +180,8 @@ fn bad_values_are_refused_in_a_sentence() {
     says(race_of(Rate::ZERO), "capacity of 0");
     says(Race { sizes: vec![Bytes::new(1_000_000_000_000_000_000)], ..race() }, "at most 400000000");
     says(Race { sizes: vec![Bytes::ZERO], ..race() }, "0 bytes");
+    let twice = [1_000_000, 100_000, 1_000_000].map(Bytes::new).to_vec();
+    says(Race { sizes: twice, ..race() }, "1 MB is among the sizes twice; name each once");
     says(Race { flows: 0, ..race() }, "between 1 and 1000");
     says(Race { runs: Some(0), ..race() }, "between 1 and 100000");
     says(Race { contestants: vec![], ..race() }, "nobody races");
