@@ -38,6 +38,12 @@ pub const PACKETS_FILE: &str = "packets.csv";
 /// See [`PACKETS_FILE`].
 pub const COMPRESSED_PACKETS: &str = "packets.csv.gz";
 
+/// All results as one JSON document.
+const DOCUMENT_FILE: &str = "results.json";
+
+/// Endings that files of tables have, those of [`Encoding`]s too.
+const ENDINGS: [&str; 2] = ["csv", "parquet"];
+
 /// How another crate writes one table.
 #[derive(Clone, Copy, Debug)]
 pub struct Encoding {
@@ -151,12 +157,13 @@ fn remove(path: &Path) -> Result<(), WriteError> {
 
 /// Writes the results into a folder (made if it is not there): the tables in each format,
 /// `provenance.json` and `effective.toml`. Returns the files written. A table without rows is a
-/// header, so that none of an earlier run passes for this one's; for the same reason there is only
-/// one of [`PACKETS_FILE`] and [`COMPRESSED_PACKETS`] afterwards. `provenance.json` says that they
-/// are complete only when all of them are there.
+/// header, so that none of an earlier run passes for this one's; for the same reason what an earlier
+/// run left in a format that this one does not write is removed (the other one of [`PACKETS_FILE`]
+/// and [`COMPRESSED_PACKETS`], Parquet). `provenance.json` says that they are complete only when all
+/// of them are there.
 ///
 /// # Errors
-/// If the folder or a file cannot be written, or that other file cannot be removed.
+/// If the folder or a file cannot be written, or a file of an earlier run cannot be removed.
 pub fn write_results(
     folder: &Path,
     results: &Results,
@@ -180,7 +187,7 @@ pub fn write_results(
     for format in formats {
         if let Format::Json = format {
             let packets = formats.iter().all(|format| matches!(format, Format::Json));
-            put("results.json", &|file| Document { results, provenance, packets }.write(file))?;
+            put(DOCUMENT_FILE, &|file| Document { results, provenance, packets }.write(file))?;
             continue;
         }
         for table in &results.tables {
@@ -190,11 +197,9 @@ pub fn write_results(
                     put(PACKETS_FILE, &|file| {
                         table.csv_portions().iter().try_for_each(|portion| file.write_all(portion.text()))
                     })?;
-                    remove(&folder.join(COMPRESSED_PACKETS))?;
                 }
                 Format::CsvWithGzip if name == PACKETS.name => {
                     put(COMPRESSED_PACKETS, &|file| compress(&table.csv_portions(), file))?;
-                    remove(&folder.join(PACKETS_FILE))?;
                 }
                 Format::Csv | Format::CsvWithGzip => put(&format!("{name}.csv"), &|file| table.write_csv(file))?,
                 Format::Json => {}
@@ -205,6 +210,14 @@ pub fn write_results(
                     put(&file, &|out| out.write_all(&content))?;
                 }
             }
+        }
+    }
+    let tables = results.tables.iter().map(|table| table.spec().name);
+    let in_all = tables.flat_map(|name| ENDINGS.map(|ending| format!("{name}.{ending}")));
+    for name in in_all.chain([COMPRESSED_PACKETS, DOCUMENT_FILE].map(str::to_owned)) {
+        let path = folder.join(name);
+        if !written.contains(&path) {
+            remove(&path)?;
         }
     }
     if unfinished != whole {

@@ -381,6 +381,33 @@ fn a_folder_that_could_not_be_written_to_the_end_is_not_said_to_be_complete() {
     assert_eq!(complete(), Some(true));
 }
 
+/// Tables as Parquet stayed from a run before, beside CSV of another.
+#[test]
+fn no_table_of_an_earlier_run_is_left_in_another_format() {
+    use flowstart_results::{Encoding, Format, Provenance, write_results};
+    let text = "duration = \"1 s\"\n[path]\ncapacity = \"20 Mbit/s\"\nrtt = \"20 ms\"\n[[flow]]\n";
+    let scenario = Scenario::parse("folder", text).unwrap();
+    let results = run_scenario(&scenario, Some(1), &Cancel::default(), |_| {}).unwrap();
+    let provenance = Provenance::new(&scenario, &results);
+    let folder = tempfile::tempdir().unwrap();
+    let parquet = Format::Tables(Encoding { ending: "parquet", encode: |_, _| Ok(b"PAR1".to_vec()) });
+    let others = folder.path().join("notes.parquet");
+    fs::write(&others, "somebody's own").unwrap();
+    let left_by = |formats: &[Format]| {
+        let mut written = write_results(folder.path(), &results, &provenance, formats).unwrap();
+        written.push(others.clone());
+        written.sort();
+        let mut left: Vec<PathBuf> = fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path()).collect();
+        left.sort();
+        assert_eq!(left, written);
+    };
+    left_by(&[Format::Csv, Format::Json, parquet]);
+    left_by(&[Format::Csv, Format::Json]);
+    left_by(&[parquet]);
+    left_by(&[Format::CsvWithGzip]);
+    left_by(&[Format::Json]);
+}
+
 /// They were waited for.
 #[test]
 fn runs_that_are_not_over_are_given_up_when_they_are_cancelled() {
