@@ -114,7 +114,9 @@ pub fn figures(wanted: &str) -> Result<Vec<Figure>, ScenarioError> {
         let known = papers.iter().map(|paper| paper.name.as_str()).collect::<Vec<_>>().join(", ");
         return Err(ScenarioError::file(
             wanted,
-            format!("there is no such paper, figure or file; papers are {known}{meant}"),
+            format!(
+                "there is no such paper or figure; papers are {known}, and a file of your own ends in .toml{meant}"
+            ),
         ));
     }
     meant.into_iter().map(embedded).collect()

@@ -279,6 +279,7 @@ fn every_paper_that_comes_with_the_program_reads_and_its_measures_exist() {
     assert_eq!(figures("fair-queuing/trains-mistakes").unwrap().len(), 4);
     let error = figures("paced-chriping").unwrap_err().to_string();
     assert!(error.contains("did you mean \"paced-chirping\"?"), "{error}");
+    assert!(error.contains("a file of your own ends in .toml"), "{error}");
 }
 
 #[test]
