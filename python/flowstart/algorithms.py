@@ -58,7 +58,7 @@ class FlowStart(_Connection):
         """Take a whole round trip in; an `Exit` ends the start."""
 
     def grow(self, ack: Ack, window: Window) -> None:
-        """Set `window.cwnd` for this ACK."""
+        """Set `window.cwnd` for this ACK; returns nothing."""
         window.slow_start(ack.acked)
 
     def on_signal(self, now: float, signal: str, window: Window) -> str | int | None:
@@ -91,7 +91,7 @@ class CongestionAvoidance(_Connection):
         """Take a whole round trip in; the window cannot be changed here."""
 
     def grow(self, ack: Ack, acked: int, window: Window) -> None:
-        """Set `window.cwnd` for this ACK, of which `acked` packets count."""
+        """Set `window.cwnd` for this ACK, of which `acked` packets count; returns nothing."""
         raise NotImplementedError
 
     def reduce(self, now: float, signal: str, window: Window) -> int:
