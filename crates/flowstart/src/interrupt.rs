@@ -43,6 +43,13 @@ fn ignores_hangups(status: &str) -> bool {
     ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
 }
 
+/// A file that becomes longer than the process may write (`ulimit -f`) is an error in a sentence,
+/// with what was found before it, not the end of the program. Inherited as above.
+pub(crate) fn survive_limits_of_files() {
+    #[cfg(target_os = "linux")]
+    let _ = nix::sys::signal::SigSet::from(nix::sys::signal::Signal::SIGXFSZ).thread_block();
+}
+
 fn handle() -> Cancel {
     let cancel = Cancel::default();
     let asked = cancel.clone();

@@ -80,6 +80,7 @@ pub fn main() -> ExitCode {
 /// The same with these arguments, the first of which is the name of the program.
 pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     interrupt::heed_nohup();
+    interrupt::survive_limits_of_files();
     let outcome = match Cli::try_parse_from(arguments) {
         Ok(cli) => obey(&cli.command),
         Err(error) if is_a_value(&error) => Err(refused(&error)),

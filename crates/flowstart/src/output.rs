@@ -75,6 +75,7 @@ impl Failure {
             io::ErrorKind::AlreadyExists => "a file of that name is in the way".to_owned(),
             io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
             io::ErrorKind::StorageFull => "no space is left".to_owned(),
+            io::ErrorKind::FileTooLarge => "it is longer than files may be here (ulimit -f)".to_owned(),
             _ => error.to_string(),
         };
         Self::Usage(format!("cannot {doing} {}: {why}", path.display()))

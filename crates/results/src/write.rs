@@ -136,6 +136,7 @@ impl std::error::Error for WriteError {}
 fn refused(path: &Path, error: &std::io::Error) -> WriteError {
     match error.kind() {
         std::io::ErrorKind::StorageFull => WriteError::new(path, "no space is left"),
+        std::io::ErrorKind::FileTooLarge => WriteError::new(path, "it is longer than files may be here (ulimit -f)"),
         std::io::ErrorKind::PermissionDenied => WriteError::new(path, "permission denied"),
         _ => WriteError::new(path, error),
     }

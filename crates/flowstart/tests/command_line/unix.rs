@@ -206,6 +206,35 @@ fn what_cannot_be_written_does_not_hide_what_was_found() {
     assert!(tables.contains("The start") && tables.contains("hystart+cubic"), "{tables}");
 }
 
+/// The signal ended the program, with half a file left.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_that_becomes_longer_than_files_may_be_is_a_sentence_after_what_was_found() {
+    let folder = empty();
+    std::fs::write(folder.path().join("x.toml"), "[path]\ncapacity = \"9 Mbit/s\"\nrtt = \"20 ms\"\n[[flow]]\n")
+        .unwrap();
+    let limited = |arguments: &str, wanted: &str| {
+        let mut shell = Command::new("sh");
+        let line = format!("ulimit -f 8; exec \"$0\" {arguments}");
+        shell.current_dir(folder.path()).args(["-c", &line]).arg(program().get_program());
+        let output = shell.output().expect("run");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {said}");
+        assert!(said.contains(wanted), "{arguments}: {said}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("hystart+cubic"), "{arguments}");
+    };
+    limited("compare -C cubic -n 9kB", "it is longer than files may be here (ulimit -f)");
+    limited(
+        "run x.toml --out tables",
+        "samples.csv cannot be written: it is longer than files may be here (ulimit -f)",
+    );
+    let hidden = |path: &std::path::Path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+    for made in [folder.path().to_owned(), folder.path().join("tables")] {
+        let left: Vec<_> = std::fs::read_dir(made).unwrap().map(|file| file.unwrap().path()).collect();
+        assert!(!left.iter().any(|file| hidden(file)), "{left:?}");
+    }
+}
+
 /// Empty tables took the place of an earlier race's.
 #[test]
 fn ctrl_c_before_anything_was_finished_leaves_earlier_results_as_they_are() {
