@@ -190,7 +190,7 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
         print(&shown.markdown())?;
     } else {
         let mut text = shown.text(terminal(), took, &roughly(took));
-        if let Some(folder) = &folder {
+        if let Some(folder) = folder.as_ref().filter(|_| files.is_ok()) {
             text.push_str(&format!("report: {}\n", folder.join(REPORT).display()));
         }
         print(&text)?;

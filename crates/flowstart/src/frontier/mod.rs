@@ -108,7 +108,7 @@ pub(crate) fn frontier(args: &FrontierArgs) -> Done {
     if args.json {
         print_json(&shown.to_json())?;
     } else {
-        print(&text(&shown, args))?;
+        print(&text(&shown, args.all, args.out.as_deref().filter(|_| files.is_ok())))?;
     }
     files.and(pages)?;
     match (result.complete(), &args.out) {
@@ -264,11 +264,11 @@ fn page_command(command: &str) -> String {
 /// Worst cells that are named for every goal unless all are asked for.
 const NAMED: usize = 8;
 
-/// For the terminal.
-fn text(shown: &Shown<'_>, args: &FrontierArgs) -> String {
+/// For the terminal; with the folder in which the report is.
+fn text(shown: &Shown<'_>, all_cells: bool, folder: Option<&Path>) -> String {
     let terminal = crate::output::terminal();
     let mut text = String::new();
-    let named = if args.all { None } else { Some(NAMED) };
+    let named = if all_cells { None } else { Some(NAMED) };
     let mut all: Vec<Table> = tables::main(shown);
     all.push(tables::goals(shown));
     all.push(tables::lost(shown, named));
@@ -280,7 +280,7 @@ fn text(shown: &Shown<'_>, args: &FrontierArgs) -> String {
         text.push_str(&remark);
         text.push('\n');
     }
-    if let Some(folder) = &args.out {
+    if let Some(folder) = folder {
         text.push_str(&format!("report: {}\n", folder.join(REPORT).display()));
     }
     text

@@ -90,6 +90,10 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Done {
     };
     let written = write();
     let shown = show(&papers, &ran.results, None, Some(ran.took), args);
+    let quiet = args.json || args.markdown;
+    if let Some(folder) = args.plot.as_ref().filter(|_| written.is_ok() && !quiet) {
+        print(&format!("figures: {}\n", folder.join(PAGE).display()))?;
+    }
     written?;
     if let Some(missing) = &ran.interrupted {
         note(missing);
@@ -161,9 +165,6 @@ fn show(
         print(&chapters::markdown(papers, results, kept))?;
     } else {
         print(&tables::text(terminal(), papers, results, took))?;
-        if let Some(folder) = &args.plot {
-            print(&format!("figures: {}\n", folder.join(PAGE).display()))?;
-        }
     }
     let differs = results.iter().flat_map(|result| &result.claims).any(|claim| claim.verdict == Verdict::Differs);
     if args.strict && differs { Err(Failure::Check) } else { Ok(()) }

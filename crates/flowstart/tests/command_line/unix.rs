@@ -235,6 +235,38 @@ fn a_file_that_becomes_longer_than_files_may_be_is_a_sentence_after_what_was_fou
     }
 }
 
+/// "report: ..." stood above "cannot write ...".
+#[test]
+#[cfg(target_os = "linux")]
+fn a_report_that_was_not_written_is_not_announced() {
+    let folder = empty();
+    std::fs::create_dir_all(folder.path().join("there")).unwrap();
+    std::os::unix::fs::symlink("/dev/full", folder.path().join("there/report.html")).expect("linked");
+    std::os::unix::fs::symlink("/dev/full", folder.path().join("there/index.html")).expect("linked");
+    let frontier =
+        "frontier -C cubic --capacity 10Mbit/s --rtt 20ms --buffer 1BDP --path clean --load idle --runs 1 --out";
+    let benchmark = "benchmark cubic --capacity 1Mbit/s --lasting 20s --least 5s --overload-after 5s --warm-up 1s \
+                     --samples 100 --bursts 0 --connections 0 --peers 0 --out";
+    for (line, announced) in [
+        (frontier, "report: "),
+        (benchmark, "report: "),
+        ("reproduce paced-chirping/abstract --runs 1 --plot", "figures: "),
+    ] {
+        let told = |into: &str| {
+            let mut command = program();
+            command.current_dir(folder.path()).args(line.split_whitespace()).arg(into);
+            let output = command.output().expect("run");
+            let (out, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+            (output.status.code(), out.contains(announced), said.into_owned())
+        };
+        let (status, announced, said) = told("there");
+        assert_eq!((status, announced), (Some(2), false), "{line}: {said}");
+        assert!(said.contains("no space is left"), "{line}: {said}");
+        let (status, announced, said) = told("well");
+        assert_eq!((status, announced), (Some(0), true), "{line}: {said}");
+    }
+}
+
 /// Empty tables took the place of an earlier race's.
 #[test]
 fn ctrl_c_before_anything_was_finished_leaves_earlier_results_as_they_are() {
