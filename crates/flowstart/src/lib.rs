@@ -84,11 +84,13 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let outcome = match Cli::try_parse_from(arguments) {
         Ok(cli) => obey(&cli.command),
         Err(error) if is_a_value(&error) => Err(refused(&error)),
-        Err(error) => {
+        Err(error) if error.use_stderr() => {
             // Nothing can be done if nobody reads it.
             let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+            return ExitCode::from(2);
         }
+        // Help and the version.
+        Err(error) => output::printed(error.print()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

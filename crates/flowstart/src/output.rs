@@ -139,7 +139,8 @@ pub(crate) fn print_document(document: &impl serde::Serialize) -> Done {
     printed(flowstart_results::write_pretty(document, io::stdout().lock()))
 }
 
-fn printed(outcome: io::Result<()>) -> Done {
+/// What came of writing to standard output.
+pub(crate) fn printed(outcome: io::Result<()>) -> Done {
     match outcome {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Failure::BrokenPipe),

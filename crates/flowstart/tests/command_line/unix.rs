@@ -267,6 +267,18 @@ fn a_report_that_was_not_written_is_not_announced() {
     }
 }
 
+#[test]
+#[cfg(target_os = "linux")]
+fn help_that_cannot_be_written_is_no_success() {
+    for asked in [&["--help"][..], &["--version"], &["compare", "-h"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("there");
+        let output = program().args(asked).stdout(full).output().expect("run");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{asked:?}: {said}");
+        assert!(said.starts_with("error: cannot write to standard output: "), "{asked:?}: {said}");
+    }
+}
+
 /// Empty tables took the place of an earlier race's.
 #[test]
 fn ctrl_c_before_anything_was_finished_leaves_earlier_results_as_they_are() {
