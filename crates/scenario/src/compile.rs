@@ -73,6 +73,10 @@ impl Scenario {
             compiler.add_web(index, web).map_err(|problem| problem.within(&format!("web[{index}]")))?;
         }
         if compiler.flows.is_empty() && compiler.arrivals.is_empty() && self.web.is_empty() {
+            if self.flow.first().is_some_and(|flow| flow.count == 0) {
+                let message = "0 flows send nothing, and nobody else does; the least is 1";
+                return Err(Problem::at("count", message).within("flow[0]"));
+            }
             return Err(Problem::at("flow", "nobody sends anything; add a [[flow]], [[udp]] or [[arrivals]]"));
         }
         let ends = |flow: &FlowConfig| match &flow.traffic {

@@ -310,6 +310,17 @@ fn a_policer_without_tokens_for_a_packet_is_refused_with_the_smallest_burst_that
     assert!(message.starts_with("test.toml:9:") && message.contains("burst here is \"1522 B\""), "{message}");
 }
 
+/// It said that a [[flow]] was to be added, of a file that has one.
+#[test]
+fn flows_that_are_none_are_refused_where_they_say_so() {
+    let text = "[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\n[[flow]]\ncount = 0\n[[flow]]\ncount = 0\n";
+    let error = Scenario::parse("none.toml", text).unwrap_err().to_string();
+    assert!(error.starts_with("none.toml:5:9: flow[0].count: "), "{error}");
+    assert!(error.contains("0 flows send nothing, and nobody else does; the least is 1"), "{error}");
+    // Beside others a flow may be switched off.
+    assert!(Scenario::parse("one.toml", &format!("{text}[[flow]]\n")).is_ok());
+}
+
 #[test]
 fn an_overhead_that_no_link_has_is_refused_where_it_stands() {
     let message = error(&with("rtt = \"20 ms\"", "rtt = \"20 ms\"\noverhead = 4294967295")).to_string();
