@@ -158,10 +158,10 @@ fn remove(path: &Path) -> Result<(), WriteError> {
 
 /// Writes the results into a folder (made if it is not there): the tables in each format,
 /// `provenance.json` and `effective.toml`. Returns the files written. A table without rows is a
-/// header, so that none of an earlier run passes for this one's; for the same reason what an earlier
-/// run left in a format that this one does not write is removed (the other one of [`PACKETS_FILE`]
-/// and [`COMPRESSED_PACKETS`], Parquet). `provenance.json` says that they are complete only when all
-/// of them are there.
+/// header, so that none of an earlier run passes for this one's; for the same reason what an
+/// earlier run left in a format that this one does not write is removed (the other one of
+/// [`PACKETS_FILE`] and [`COMPRESSED_PACKETS`], Parquet). `provenance.json` says that they are
+/// complete only when all of them are there.
 ///
 /// # Errors
 /// If the folder or a file cannot be written, or a file of an earlier run cannot be removed.
