@@ -42,13 +42,6 @@ pub struct Limits {
     /// in which nothing new arrives as stuck; default [`SILENCE`](crate::SILENCE). Nothing else is
     /// given up before either.
     pub silence: Span,
-    /// RTT that a connection is taken to have until it is measured: three of them without an answer
-    /// a packet of the handshake is sent again, then after twice as long, and so on; 1 ms and more,
-    /// default 250 ms. With the 333 ms of RFC 9002 (section 6.2.2, "should") two packets are all
-    /// that is sent before [`silence`](Self::silence) is over, and where a third of the packets is
-    /// lost one of five servers seemed to be out of reach. With 100 ms it was one of 60, but before
-    /// 64 kbit/s handshakes filled a queue of 0.6 s.
-    pub initial_rtt: Duration,
     /// A client that hears nothing for so long, or for two round trips if that is longer, asks
     /// whether the server is still there, and again after as long; default 1 s, which is the
     /// initial RTO of RFC 6298. A server that was started anew answers with a reset.
@@ -88,7 +81,6 @@ impl Default for Limits {
             receive_window: 32 << 20,
             idle: Duration::from_secs(10),
             silence: SILENCE,
-            initial_rtt: Duration::from_millis(250),
             asks: Span::from_secs(1),
             attempts: 5,
             resets: Duration::from_millis(1),
@@ -106,7 +98,6 @@ impl Limits {
     fn settings(&self) -> Settings {
         Settings {
             mtu: self.mtu,
-            initial_rtt: self.initial_rtt,
             receive_window: self.receive_window,
             idle: self.idle,
             keep_alive: self.idle / KEEP_ALIVES,

@@ -92,7 +92,7 @@ fn where_packets_get_lost_behind_the_bottleneck_no_wrong_rate_is_said() {
 }
 
 /// An ACK that is lost makes a packet late in the news, and not in a queue; of 540 looks in all but
-/// 17.
+/// three in a hundred.
 #[test]
 fn with_losses_no_queue_is_said_that_is_longer_than_the_buffer() {
     let mut wrong = Vec::new();
@@ -109,7 +109,7 @@ fn with_losses_no_queue_is_said_that_is_longer_than_the_buffer() {
             }
         }
     }
-    assert!(wrong.len() <= 17, "{}", wrong.join("\n"));
+    assert!(wrong.len() * 100 <= 540 * 3, "{}", wrong.join("\n"));
 }
 
 /// How long a look takes one way, as the page says, and what queues meanwhile.

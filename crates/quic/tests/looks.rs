@@ -217,8 +217,7 @@ fn table_of_looks_at_paths_drawn_at_random() {
 /// a buffer of two packets carries less than it can, for it never has more than two to send. One
 /// of the paths has turns of 1.6 packets and a buffer of two, and carries one in a turn: so it is
 /// said.) Of the good ones of two draws of 300 paths 281 of 300 have a right figure, as before
-/// there were small packets; of this one 86 of 100 (89 when
-/// handshakes took other packets of what is lost by chance).
+/// there were small packets; of this one 89 of 100.
 #[test]
 fn no_figure_is_wrong_ranges_hold_and_good_paths_get_figures() {
     let all = judged(7101, 200, LookConfig::default(), false);
@@ -228,7 +227,7 @@ fn no_figure_is_wrong_ranges_hold_and_good_paths_get_figures() {
     let many = all.iter().filter(|it| plain.contains(&it.kind)).count();
     assert_eq!(count(&KINDS, Said::Wrong), 0);
     assert!(count(&KINDS, Said::Misses) * 50 <= count(&KINDS, Said::Holds) + count(&KINDS, Said::Wide));
-    assert!(count(&plain, Said::Right) * 50 >= many * 43, "{} of {many}", count(&plain, Said::Right));
+    assert!(count(&plain, Said::Right) * 25 >= many * 22, "{} of {many}", count(&plain, Said::Right));
     let wrong: Vec<Kind> = all.iter().filter(|it| it.isolation == "wrong").map(|it| it.kind).collect();
     assert!(wrong.iter().all(|kind| [Kind::Grants, Kind::Slots].contains(kind)) && wrong.len() <= 4, "{wrong:?}");
     let own = all.iter().filter(|it| it.isolation == "right").count();
@@ -338,7 +337,7 @@ fn no_buffer_is_said_where_packets_overtake_each_other() {
     assert!(wrong.len() <= 3, "{}", wrong.join("\n"));
 }
 
-/// Others fill the buffer whatever happens to their packets, and many of the look's are lost. What
+/// Others fill the buffer whatever happens to their packets, and most of the look's are lost. What
 /// was lost was sent again until it arrived, for 14 to 53 s on these paths. (Handshakes, and what
 /// is said in the end, take their time, too.)
 #[test]
@@ -348,7 +347,6 @@ fn beside_a_flow_that_always_sends_a_look_comes_to_an_end() {
         let path = Drawn::new(seed, number);
         let (report, ..) = look(&path, down, LookConfig::default()).unwrap();
         let what = format!("{seed} {number} {path}, down {down}: {report:?}");
-        let many = report.lost * 5 > report.packets * 2 || report.acks == 0;
-        assert!(report.nanos < 6_000_000_000 && many, "{what}");
+        assert!(report.nanos < 6_000_000_000 && report.lost * 2 > report.packets, "{what}");
     }
 }

@@ -121,7 +121,6 @@ macro_rules! adapter {
                 .congestion_controller_factory(Arc::clone(factory) as _)
                 .enable_segmentation_offload(false)
                 .initial_mtu(settings.mtu.max(1200))
-                .initial_rtt(settings.initial_rtt.max(Duration::from_millis(1)))
                 .stream_receive_window(VarInt::from_u32(settings.receive_window.min(STREAM_WINDOW)))
                 .receive_window(VarInt::from_u32(settings.receive_window))
                 .send_window(1 << 30)

@@ -61,8 +61,6 @@ pub(crate) const UNASKED: u32 = 4 << 20;
 pub(crate) struct Settings {
     /// UDP payload of a full packet in bytes.
     pub(crate) mtu: u16,
-    /// RTT until it is measured.
-    pub(crate) initial_rtt: Duration,
     /// Bytes that may arrive without having been read.
     pub(crate) receive_window: u32,
     /// Time after which a silent connection is over.

@@ -23,7 +23,9 @@ pub(super) fn round_trip(rtt: Option<[f64; 2]>, digits: usize) -> String {
 pub(super) fn mbps(rate: f64) -> String {
     match rate {
         rate if rate > 0.0 && rate < 0.1 => {
-            let zeros = (-rate.log10()).floor().min(12.0) as usize;
+            // Zeros behind the point before the first other digit.
+            let shifted = std::iter::successors(Some(rate * 10.0), |rate| Some(rate * 10.0));
+            let zeros = shifted.take(12).take_while(|rate| *rate < 1.0).count();
             format!("{rate:.digits$}", digits = zeros + 3)
         }
         rate if rate < 10.0 => format!("{rate:.2}"),

@@ -30,7 +30,6 @@ fn told(gate: &Gate) -> Vec<Told> {
 /// Settings of an end whose random numbers come from `seed`.
 fn settings(seed: u8) -> Settings {
     Settings {
-        initial_rtt: Duration::from_millis(100),
         mtu: 1452,
         receive_window: 1 << 20,
         idle: MS * 10_000,
