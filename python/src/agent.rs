@@ -95,7 +95,7 @@ pub(crate) struct Shared {
     pub(crate) leave: bool,
     /// The start is over.
     pub(crate) over: bool,
-    /// When the next decision is due; planned departures end here.
+    /// When the next decision is due, never before the first interval; planned departures end here.
     pub(crate) due: Time,
     min_rtt: f64,
     plan: VecDeque<Time>,
@@ -103,8 +103,6 @@ pub(crate) struct Shared {
     plans: bool,
     intervals: f64,
     in_flight: f64,
-    /// Departures of an interval, and how long one is, once known.
-    pub(crate) interval: f64,
 }
 
 /// Shared by the simulation and whoever decides.
@@ -128,7 +126,6 @@ impl Agent {
             plans,
             intervals: 0.0,
             in_flight: 0.0,
-            interval: 0.0,
         })))
     }
 
@@ -147,14 +144,9 @@ impl Shared {
         }
     }
 
-    /// Length of the first interval in seconds, once the first packet may leave.
-    pub(crate) fn started(&self) -> Option<f64> {
-        (self.intervals > 0.0).then_some(self.interval)
-    }
-
-    /// The round-trip time in seconds, once there is one.
-    pub(crate) fn heard(&self) -> Option<f64> {
-        (self.min_rtt > 0.0).then_some(self.min_rtt)
+    /// The round-trip time is known.
+    fn heard(&self) -> bool {
+        self.min_rtt > 0.0
     }
 
     /// Length of an interval in seconds: the smallest round-trip time.
@@ -165,7 +157,8 @@ impl Shared {
     /// Asks `policy` what was due before `now`, for every interval, as an environment does: an ACK
     /// that comes after the end of an interval belongs to the next one.
     fn ask_until(&mut self, now: Time, policy: &Policy) {
-        while self.due < now && self.min_rtt > 0.0 && !self.leave {
+        // Only a start can be left.
+        while self.due < now && self.min_rtt > 0.0 && !(self.plans && self.leave) {
             let answer = policy(&self.observe());
             self.decide(Action::of(&answer), self.due, self.min_rtt);
         }
@@ -205,7 +198,6 @@ impl Shared {
         self.leave |= action.leave > 0.0;
         self.seen = Seen::default();
         self.intervals += 1.0;
-        self.interval = interval;
         self.due = now + Span::from_secs_f64(interval);
         self.plan.clear();
         if self.plans && !self.leave && !self.over {
@@ -285,7 +277,6 @@ impl FlowStart for AgentStart {
             // The first question comes right after the handshake: its round trip is the interval.
             let srtt = next.srtt.as_secs_f64().max(1e-4);
             shared.min_rtt = srtt;
-            shared.interval = srtt;
             shared.intervals = 1.0;
             shared.due = now + Span::from_secs_f64(srtt);
             shared.chirp(now, srtt);
@@ -354,7 +345,7 @@ impl CongestionAvoidance for AgentControl {
     }
 
     fn own_exit(&self) -> Option<ExitReason> {
-        self.agent.lock().heard().map(|_| ExitReason::Limit)
+        self.agent.lock().heard().then_some(ExitReason::Limit)
     }
 
     fn on_takeover(&mut self, _now: Time, window: &Window, _rate: Option<Rate>) {

@@ -184,26 +184,21 @@ impl Episode {
         let simulation =
             Simulation::with_controllers(&config, observer, Box::new(make)).map_err(|error| error.to_string())?;
         let mut episode = Self { simulation, agent, capacity, steps: 0 };
-        episode.warm_up(kind)?;
+        episode.warm_up()?;
         Ok(episode)
     }
 
     /// Until the first interval is over: the initial window, which no agent decides.
-    fn warm_up(&mut self, kind: Kind) -> Result<(), String> {
+    fn warm_up(&mut self) -> Result<(), String> {
         const STEP: Span = Span::from_micros(500);
         const PATIENCE: u32 = 1_000_000;
         for _ in 0..PATIENCE {
-            let now = self.simulation.now();
-            let begun = match kind {
-                Kind::FlowStart => self.agent.lock().started(),
-                Kind::CongestionControl => self.agent.lock().heard(),
-            };
-            if begun.is_some() {
-                let due = self.agent.lock().due;
+            let due = self.agent.lock().due;
+            if due < Time::NEVER {
                 self.simulation.run_until(due);
                 return Ok(());
             }
-            if self.simulation.run_until(now + STEP) {
+            if self.simulation.run_until(self.simulation.now() + STEP) {
                 break;
             }
         }

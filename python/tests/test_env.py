@@ -136,6 +136,22 @@ def test_a_congestion_control_races_as_it_was_trained():
     assert flow["exit_reason"] == "limit"
 
 
+def test_what_would_leave_a_start_says_nothing_to_a_congestion_control():
+    told = []
+
+    def leaves(observation):
+        told.append(observation)
+        return [0.1, 0.0, 1.0]
+
+    environments.register_policy("leaves", leaves, kind="congestion_control")
+    flowstart.run({"duration": "2 s", "path": PATH, "flow": [{"algorithm": "built_in+leaves"}]})
+    scenario = {"duration": "2 s", "path": PATH, "flow": [{}]}
+    env = environments.VectorEnv("congestion_control", draw=lambda random: (scenario, 5e7))
+    trained = [env.reset(seed=1)[0][0]]
+    trained += [env.step(np.array([[0.1, 0.0, 1.0]]))[0][0] for _ in range(10)]
+    np.testing.assert_allclose(told[: len(trained)], trained)
+
+
 def test_a_congestion_control_goes_on_with_the_window_of_the_start_before_it():
     told, flow = of_a_race("hystart+keeps_its_window")
     window = 2 ** (10 * told[0][0])

@@ -67,9 +67,9 @@ impl StartConstants for TrainProbeConfig {
 /// What becomes of packets that somebody directed, once nobody does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LetGo {
-    /// Their losses and RTTs do not count for so many round trips at most.
+    /// Their losses and RTTs do not count for so many smoothed RTTs at most, 0 to 100.
     pub released_rtts: f64,
-    /// Window, in times of what it is, when more is lost of what left since then.
+    /// Window, in times of what it is, when more is lost of what left since then; above 0 up to 1.
     pub late_loss_factor: f64,
 }
 

@@ -27,8 +27,9 @@ pub struct ControllerConfig {
     pub pacing: Pacing,
     /// Maximum segment size in payload bytes, for algorithms that count bytes or set rates.
     pub mss: u32,
-    /// A rate that a start left behind holds for so many round trips at most; default 2: one to
-    /// fill the window, one for what the estimate of the rate was too low (this project's).
+    /// A rate that a start left behind holds for so many smoothed RTTs at most, any number; default
+    /// 2: one to fill the window, one for what the estimate of the rate was too low (this
+    /// project's).
     pub left_behind_rtts: u32,
     /// Seed of the algorithm's own randomness (none of the deterministic algorithms uses it).
     pub seed: u64,

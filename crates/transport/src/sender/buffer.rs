@@ -85,9 +85,9 @@ impl Sender {
 
 #[cfg(test)]
 mod tests {
-    use flowstart_congestion::{AvoidanceConfig, Controller, ControllerConfig, StartConfig};
     use flowstart_units::{Span, Time};
 
+    use super::super::tests::pipe::steady;
     use super::*;
     use crate::{Offload, SenderConfig};
 
@@ -103,12 +103,7 @@ mod tests {
             offload,
             ..SenderConfig::default()
         };
-        let steady = ControllerConfig {
-            initial_window: window,
-            initial_ssthresh: Some(window),
-            ..ControllerConfig::new(StartConfig::SlowStart, AvoidanceConfig::Reno)
-        };
-        let mut sender = Sender::new(&config, Controller::new(&steady));
+        let mut sender = Sender::new(&config, steady(window));
         sender.open(Time::ZERO);
         sender
     }

@@ -105,6 +105,7 @@ mod tests {
     use flowstart_network::packet::Acknowledgement;
     use flowstart_units::Bytes;
 
+    use super::super::tests::pipe::steady;
     use super::*;
     use crate::{Receiver, ReceiverConfig, SenderConfig};
 
@@ -127,12 +128,7 @@ mod tests {
             offload: Some(offload),
             ..SenderConfig::default()
         };
-        let steady = ControllerConfig {
-            initial_window: window,
-            initial_ssthresh: Some(window),
-            ..ControllerConfig::new(StartConfig::SlowStart, AvoidanceConfig::Reno)
-        };
-        let mut sender = Sender::new(&config, Controller::new(&steady));
+        let mut sender = Sender::new(&config, steady(window));
         sender.open(Time::ZERO);
         sender.write(Time::ZERO, bytes);
         sender

@@ -3,7 +3,7 @@
 mod losses;
 mod marks;
 mod opening;
-mod pipe;
+pub(super) mod pipe;
 mod properties;
 mod reductions;
 mod requests;

@@ -31,7 +31,7 @@ pub(super) fn reno(initial_window: u32) -> Controller {
 
 /// A controller that is in congestion avoidance from the beginning, so that its window hardly
 /// grows.
-pub(super) fn steady(window: u32) -> Controller {
+pub(in crate::sender) fn steady(window: u32) -> Controller {
     let config = ControllerConfig::new(StartConfig::SlowStart, AvoidanceConfig::Reno);
     Controller::new(&ControllerConfig { initial_window: window, initial_ssthresh: Some(window), ..config })
 }
