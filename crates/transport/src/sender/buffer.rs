@@ -23,11 +23,10 @@ impl Sender {
         }
         let Some(buffer) = self.config.send_buffer.map(Bytes::get) else { return u64::MAX - self.written };
         let held = self.written.saturating_sub(self.stats.una);
-        let refilled = self.refilled().saturating_sub(self.written);
         if self.writer.waits && !self.lets_in(buffer, held) {
-            return refilled;
+            return self.refilled().saturating_sub(self.written);
         }
-        buffer.saturating_sub(held).max(refilled)
+        buffer.saturating_sub(held)
     }
 
     /// Whether a writer who waits is woken when the buffer holds this much.
@@ -127,6 +126,10 @@ mod tests {
         let mut sender = opened(100, 9, 3, None);
         sender.write(Time::ZERO, 8 * MSS);
         assert_eq!(sender.room(), MSS, "nobody was refused");
+        sender.write(Time::ZERO, 2 * MSS);
+        assert!(sender.writer.writes);
+        sender.stop_writing();
+        assert_eq!((sender.write(Time::ZERO, MSS), sender.writer.writes), (0, false), "who cannot does not");
         // What an endless stream may send.
         let mut sender = opened(100, 9, 3, None);
         sender.write(Time::ZERO, u64::MAX);
