@@ -359,7 +359,8 @@ impl Schedule for Adaptive {
             false => 0,
         };
         let noise = self.noise();
-        self.probe = self.config.centre_of(room.best, points.len().max(self.config.packets as usize), noise);
+        let packets = points.len().max(self.config.packets as usize);
+        self.probe = self.config.centre_of(room.best, packets, noise, self.jitter());
         // A flow that fills its path already does not take more on the word of a single chirp.
         if self.is_running() && first {
             return;

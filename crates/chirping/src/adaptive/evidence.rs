@@ -59,6 +59,12 @@ impl Adaptive {
         self.belief.as_ref().map_or(0.0, Belief::noise)
     }
 
+    /// The same of jitter, if that is most of what a new flow meets; zero else.
+    pub(super) fn jitter(&self) -> f64 {
+        let belief = self.belief.as_ref().filter(|belief| belief.is_jittery() && !self.is_running());
+        belief.map_or(0.0, Belief::jitter)
+    }
+
     /// The same with what ACKs that came together hid.
     pub(super) fn all_noise(&self) -> f64 {
         let noise = self.noise();

@@ -436,3 +436,34 @@ fn noise_of_a_fiftieth_of_the_round_trip_drowns_chirps_and_of_a_hundredth_on_a_s
     assert_eq!([78.0, 82.0].map(|noise| drowns(7999, noise, false)), [false, true]);
     assert_eq!([158.0, 162.0].map(|noise| drowns(7999, noise, true)), [false, true], "what runs has its window");
 }
+
+/// Sixteen packets around a gap of 100 us; the smallest centre is a quarter of it.
+#[test]
+fn chirps_are_faster_with_noise_and_as_fast_as_may_be_where_jitter_leaves_doubt() {
+    let centre = |noise_us: f64, jitter_us: f64| {
+        AdaptiveChirpingConfig::default().centre_of(100_000, 16, noise_us * 1000.0, jitter_us * 1000.0)
+    };
+    assert_eq!([0.0, 29.0].map(|noise| centre(noise, 0.0)), [125_000; 2], "their queue is four times the noise");
+    assert!((27_000..125_000).contains(&centre(60.0, 39.0)), "{}", centre(60.0, 39.0));
+    assert!(centre(60.0, 41.0) < 27_000, "{}", centre(60.0, 41.0));
+    assert_eq!(centre(60.0, 41.0), centre(1000.0, 1000.0));
+}
+
+/// Each packet is late by a time of its own; for a flow that was running that is no reason to try
+/// more than it has.
+#[test]
+fn what_a_running_flow_meets_is_no_jitter() {
+    let jitter = |running| {
+        let mut schedule = adaptive();
+        if running {
+            schedule.resume(7, Known { gap: 200_000, load: 200_000, window: Some(50) });
+        }
+        let points: Vec<Point> =
+            (0..16).map(|n| Point { gaps: 200_000, packets: 1, delay: n * 7919 % 97 * 1000 }).collect();
+        schedule.learn(&points);
+        (schedule.jitter(), schedule.noise())
+    };
+    let (own, noise) = jitter(false);
+    assert!(own > 0.0 && own <= noise, "{own} of {noise}");
+    assert_eq!(jitter(true), (0.0, noise));
+}
