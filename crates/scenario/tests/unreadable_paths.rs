@@ -311,7 +311,7 @@ fn a_bucket_that_is_spent_is_noticed_by_two_chirps() {
 
 /// Jitter of a millisecond is many times the gap of a fast path: chirps see a queue that is none,
 /// and HyStart takes over. Alone it loses nothing here until two round trips after its end; after
-/// chirps 9, 4, 1 and none of 64 flows do.
+/// chirps 3, 2, none and none of 64 flows do (before chirps were made for jitter 10, 1, 3, none).
 #[test]
 fn what_takes_over_on_a_path_with_jitter_loses_hardly_anything() {
     for (mbps, rtt) in [(100, 20), (500, 20), (100, 100), (500, 100)] {
@@ -322,7 +322,7 @@ fn what_takes_over_on_a_path_with_jitter_loses_hardly_anything() {
         };
         assert_eq!(losing("hystart"), 0, "{mbps} Mbit/s, {rtt} ms");
         let flows = losing("adaptive_chirping");
-        assert!(flows <= 10, "{mbps} Mbit/s, {rtt} ms: {flows} of 64");
+        assert!(flows <= 5, "{mbps} Mbit/s, {rtt} ms: {flows} of 64");
     }
 }
 
