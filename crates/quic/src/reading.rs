@@ -104,9 +104,11 @@ impl<'a> Reading<'a> {
     }
 
     /// Bytes of a token bucket that holds no more than a few packets, and lets a lone one pass.
+    /// Where ACKs fill the way back trains are slower than a lone packet for want of these.
     #[must_use]
-    pub fn small_bucket(&self) -> Option<u64> {
-        self.looked.alone.as_ref().and_then(|alone| alone.bucket).filter(|_| self.looked.decided())
+    pub fn small_bucket(&self, back: &Self) -> Option<u64> {
+        let certain = self.looked.decided() && !self.acks_fill(back);
+        self.looked.alone.as_ref().and_then(|alone| alone.bucket).filter(|_| certain)
     }
 
     /// True if the way back may carry no more ACKs than came: then packets may have arrived faster.
@@ -196,6 +198,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::message::Alone;
 
     fn report(rates: &[u64]) -> Report {
         let document = json!({
@@ -222,6 +225,19 @@ mod tests {
         // Of a way back that may be as slow as that, too.
         assert_eq!(capacity(&[18_600_000; 3], &[400_000, 9_000_000, 20_000_000]), Capacity::AtLeast(18.6));
         assert_eq!(capacity(&[18_600_000; 3], &[4_000_000, 9_000_000, 20_000_000]), Capacity::Known(18.6));
+    }
+
+    /// 66 Mbit/s with a way back of 1 Mbit/s: trains of 24.9 Mbit/s, and "a bucket of 2 kB".
+    #[test]
+    fn no_small_bucket_is_said_where_acks_fill_the_way_back() {
+        let mut fast = report(&[24_900_000; 3]);
+        fast.look.as_mut().unwrap().alone = Some(Alone { takes: [1000; 2], bucket: Some(2060) });
+        let bucket = |back: u64| {
+            let back = report(&[back; 3]);
+            let [fast, back] = [&fast, &back].map(|report| Reading::new(report, ReadingConfig::USUAL).unwrap());
+            fast.small_bucket(&back)
+        };
+        assert_eq!((bucket(1_070_000), bucket(20_000_000)), (None, Some(2060)));
     }
 
     /// As a plain path of 20 Mbit/s and 2 s gave "perhaps 27 Mbit/s".

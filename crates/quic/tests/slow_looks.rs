@@ -278,7 +278,7 @@ mod small_buckets {
         let small = Path { kbps: 3000, bytes: 3500, rtt: 20, line: 300, jitter: 0, stalls: 0 };
         let report = look(&small, Direction::Down);
         let reading = Reading::new(&report, ReadingConfig::USUAL).unwrap();
-        let said = reading.burst().map(|burst| burst.bytes).or(reading.small_bucket());
+        let said = reading.burst().map(|burst| burst.bytes).or(reading.small_bucket(&reading));
         assert!(said.is_some_and(|bytes| (2_500..4_000).contains(&bytes)), "{:?}", report.look);
     }
 }

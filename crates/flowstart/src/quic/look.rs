@@ -211,7 +211,9 @@ fn sentence(down: &Reading, up: &Reading) -> String {
     let way = both_ways(down, up).map_or("an unknown time".to_owned(), |rtt| round_trip(Some(rtt), 1));
     let first = format!("{}, {way} there and back, and {queue}.", rates(down, up));
     let tested = down_way.looked().tested.min(up_way.looked().tested);
-    let bursts = [down_way, up_way].iter().all(|way| way.burst().is_some() || way.small_bucket().is_some());
+    let bursts = [(down_way, up_way), (up_way, down_way)]
+        .iter()
+        .all(|(way, back)| way.burst().is_some() || way.small_bucket(back).is_some());
     let first = match [down_way, up_way].into_iter().any(stood) {
         true => format!("{first}\n{WAITED}"),
         false => first,
@@ -267,10 +269,10 @@ fn text(down: &Reading, up: &Reading, took: f64) -> String {
     row("RTT without queue", &|way, back| round_trip(known(way, back), 2));
     row("jitter", &|way, _| ms(way.looked().jitter));
     row("packets per ACK", &|way, _| format!("{:.2}", way.merged()));
-    row("burst", &|way, _| match way.burst() {
+    row("burst", &|way, back| match way.burst() {
         Some(burst) => format!("{} kB at {} Mbit/s", burst.bytes / 1000, mbps(burst.peak as f64 / 1e6)),
         None if way.unsteady().is_some() => "unknown".to_owned(),
-        None if way.small_bucket().is_some() => format!("about {} kB", kilobytes(way.small_bucket())),
+        None if way.small_bucket(back).is_some() => format!("about {} kB", kilobytes(way.small_bucket(back))),
         None if way.looked().tested > 0 => format!("none of up to {} kB", way.looked().tested / 1000),
         None => "none seen".to_owned(),
     });

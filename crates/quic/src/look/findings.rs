@@ -210,15 +210,15 @@ fn jitter(look: &Look, outages: &[Outage]) -> Option<u64> {
 /// What a lone packet takes, where that is not what others take at this rate, and whether it passes
 /// on tokens; `known` if it is the capacity.
 fn alone(look: &Look, capacity: u64, known: bool) -> Option<(Alone, bool)> {
-    let (seen, hosts) = (look.takes_alone()?, look.config.findings.hosts.as_nanos() as f64);
-    let others = f64::from(look.packet) * 8e9 / capacity.max(1) as f64;
-    let passes = seen.passes(others);
+    let (seen, hosts) = (look.takes_alone()?, look.config.findings.hosts);
+    let others = Rate::from_bps(capacity.max(1)).transmission_time(Bytes::new(u64::from(look.packet)));
+    let passes = seen.passes(others, hosts);
     let takes = match passes {
         // Where nobody knows what others take.
-        passes if !known => (seen.noise <= hosts || passes == Passes::OnTokens)
+        passes if !known => (seen.noise <= hosts.as_nanos() as f64 || passes == Passes::OnTokens)
             .then_some([seen.takes - seen.noise, seen.takes + seen.noise]),
         Passes::OnTokens => Some([seen.takes; 2]),
-        Passes::Unknown if others > hosts => Some([0.0, others]),
+        Passes::Unknown if others > hosts => Some([0.0, others.as_nanos() as f64]),
         Passes::Evenly | Passes::Unknown => None,
     }?;
     let takes = takes.map(|nanos| nanos.max(0.0) as u64);

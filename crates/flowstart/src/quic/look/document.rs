@@ -31,7 +31,7 @@ pub(super) fn document(way: &Reading, back: &Reading) -> Value {
         "rtt_most_ms": known(way, back).map(|[_, most]| most),
         "jitter_ms": ms(looked.jitter),
         "packets_per_ack": way.merged(),
-        "burst_bytes": way.burst().map(|burst| burst.bytes).or(way.small_bucket()),
+        "burst_bytes": way.burst().map(|burst| burst.bytes).or(way.small_bucket(back)),
         "burst_mbps": way.burst().map(|burst| burst.peak as f64 / 1e6),
         "burst_tested_bytes": (looked.tested > 0).then_some(looked.tested),
         "longest_queue_ms": ms(looked.queue),
