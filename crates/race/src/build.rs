@@ -13,7 +13,7 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::{Background, Contestant, HEADER_BYTES, MSS, Race, RaceError};
 use flowstart_measure::{Asked, LinkAsked, Moments, Origin, ideal_completion, wire_bytes};
-use flowstart_scenario::{FlowSpec, OffloadKind, OutputSpec, QueueSpec, ReceiveWindowKind, Scenario};
+use flowstart_scenario::{Dialect, FlowSpec, OutputSpec, QueueSpec, Scenario};
 
 /// How many RTT0 past the horizon are simulated and recorded: the utilisation after the exit is
 /// watched for 10, M2 needs 2.
@@ -65,22 +65,30 @@ impl Contestant {
     /// The avoidance; on Linux's hosts CUBIC goes by ticks of the kernel's clock.
     fn ticking(&self) -> AvoidanceConfig {
         match &self.avoidance {
-            AvoidanceConfig::Cubic(config) if self.linux => {
+            AvoidanceConfig::Cubic(config) if self.dialect == Some(Dialect::Linux) => {
                 AvoidanceConfig::Cubic(CubicConfig { hz: config.hz.or(Some(CubicConfig::LINUX_HZ)), ..*config })
             }
             other => other.clone(),
         }
     }
 
+    /// The start; its dialect's constants take the place of the default ones, and of no others.
+    fn starting(&self, habits: Option<&FlowSpec>) -> StartConfig {
+        let is_usual = StartConfig::from_name(self.start.name()).is_ok_and(|usual| usual == self.start);
+        let theirs = habits.and_then(|habits| habits.flow_start.clone()).filter(|_| is_usual);
+        theirs.unwrap_or_else(|| self.start.clone())
+    }
+
     /// One greedy flow, started at once, as a flow of a scenario.
     #[must_use]
     pub fn spec(&self) -> FlowSpec {
+        let habits = self.habits();
         FlowSpec {
             name: Some(self.name()),
             algorithm: Some(format!("{}+{}", self.start.name(), self.avoidance.name())),
             dialect: None,
             kernel: None,
-            flow_start: Some(self.start.clone()),
+            flow_start: Some(self.starting(habits.as_ref())),
             avoidance: Some(self.ticking()),
             // A control that starts by itself paces at its own rate, and a file may not say
             // otherwise.
@@ -103,8 +111,8 @@ impl Contestant {
             to: None,
             initial_window: INITIAL_WINDOW,
             initial_ssthresh: None,
-            receive_window: self.linux.then_some(ReceiveWindowKind::Linux),
-            offload: self.linux.then_some(OffloadKind::Linux),
+            receive_window: habits.as_ref().and_then(|habits| habits.receive_window),
+            offload: habits.as_ref().and_then(|habits| habits.offload),
             receive_offload: None,
         }
     }

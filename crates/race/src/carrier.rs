@@ -1,6 +1,7 @@
 //! Who carries contestants in the place of the simulator, and what it does whatever they ask for.
 
 use flowstart_congestion::StartConfig;
+use flowstart_scenario::Dialect;
 use flowstart_transport::EcnMode;
 
 use crate::{Contestant, RaceError};
@@ -22,7 +23,7 @@ pub(crate) enum Subject {
     Pacing,
     Acks,
     Ecn,
-    Linux,
+    Dialect(Dialect),
     Aware,
 }
 
@@ -45,12 +46,15 @@ impl Carrier {
         Some(match (self, subject) {
             (Self::Kernel, Subject::Pacing) => "the kernel's congestion control decides whether packets are paced",
             (Self::Kernel, Subject::Acks) => "the kernel acknowledges as Linux does",
-            (Self::Kernel, Subject::Linux) => "the kernel's hosts are Linux's already",
+            (Self::Kernel, Subject::Dialect(Dialect::Linux)) => "the kernel's hosts are Linux's already",
+            (Self::Kernel, Subject::Dialect(Dialect::Ns3)) => {
+                "the kernel's hosts are Linux's, and only simulated ones ns-3's"
+            }
             (Self::Kernel, Subject::Ecn | Subject::Aware) | (Self::EmulatedQuic, Subject::Pacing) => return None,
             (Self::Quic, Subject::Pacing) => "across a real path packets are paced wherever nobody else spaces them",
             (_, Subject::Acks) => "over QUIC every packet is acknowledged at once",
             (_, Subject::Ecn) => "over QUIC every packet asks for ECN",
-            (_, Subject::Linux) => "over QUIC packets leave and are acknowledged as this project's QUIC does it",
+            (_, Subject::Dialect(_)) => "over QUIC packets leave and are acknowledged as this project's QUIC does it",
             (_, Subject::Aware) => "over QUIC no router is asked, for its packets have no room for a request",
         })
     }
@@ -123,8 +127,8 @@ mod tests {
 
     #[test]
     fn what_has_no_effect_is_refused_and_what_has_one_is_not() {
-        assert_eq!(refused(Carrier::Kernel), ["paced", "ack1", "ack2", "noecn", "linux"]);
-        let over_quic = ["ack1", "ack2", "ecn", "noecn", "linux", "aware0", "aware50", "aware100"];
+        assert_eq!(refused(Carrier::Kernel), ["paced", "ack1", "ack2", "noecn", "linux", "ns3"]);
+        let over_quic = ["ack1", "ack2", "ecn", "noecn", "linux", "ns3", "aware0", "aware50", "aware100"];
         assert_eq!(refused(Carrier::EmulatedQuic), over_quic);
         assert_eq!(refused(Carrier::Quic), [&["paced", "unpaced"][..], &over_quic].concat());
     }

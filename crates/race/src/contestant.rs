@@ -9,12 +9,13 @@ use flowstart_transport::{EcnMode, ReceiverConfig, SenderConfig};
 use super::RaceError;
 use super::carrier::Subject;
 use super::path::QueueChoice;
-use flowstart_scenario::nearest;
+use flowstart_scenario::{Dialect, FlowSpec, nearest};
 
 /// When the receiver acknowledges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Acks {
-    /// As Linux: quick ACKs at the beginning, then one for every second segment or after 40 ms.
+    /// As Linux: quick ACKs at the beginning, then one for every second segment or after 40 ms; on
+    /// hosts of another dialect as that has it.
     Delayed,
     /// Every segment at once, as in the experiments of the paced chirping authors, who switch
     /// delayed ACKs off at the receiver.
@@ -37,9 +38,9 @@ pub struct Contestant {
     pub acks: Acks,
     /// How it uses congestion marks.
     pub ecn: EcnMode,
-    /// Its hosts are Linux's: new data leaves in bursts, what is pushed is acknowledged at once,
-    /// and the receive window grows (the dialect "linux" of scenarios).
-    pub linux: bool,
+    /// Whose habits its hosts have, as in a scenario whose flow has this dialect; `None` for those
+    /// that flows of scenarios have by default. What a dialect says of queues is the path's.
+    pub dialect: Option<Dialect>,
     /// Share of routers in percent that know Quick-Start; `None` for the path's.
     pub aware_percent: Option<u32>,
     /// The words after its slashes.
@@ -78,12 +79,17 @@ pub const MODIFIERS: &[(&str, &str)] = &[
     ("paced", "packets leave spaced, at Linux's pacing rates"),
     ("unpaced", "packets leave as the window opens"),
     ("ack1", "the receiver acknowledges every segment at once"),
-    ("ack2", "the receiver delays ACKs as Linux does"),
+    ("ack2", "the receiver delays ACKs as Linux does, or with /ns3 as ns-3"),
     ("ecn", "ECN-capable, answers marks as RFC 3168"),
     ("noecn", "not ECN-capable"),
     (
         "linux",
         "new data leaves in bursts, what is pushed is acknowledged at once, and the receive window grows, as on Linux",
+    ),
+    (
+        "ns3",
+        "hosts as ns-3's: its HyStart and NewReno, ACKs after 200 ms, timeouts of at least 1 s, no tail loss probes, no \
+         undo; the queue stays the path's",
     ),
     ("aware0", "no router knows Quick-Start"),
     ("aware50", "each router knows Quick-Start in half of the runs, drawn at random"),
@@ -125,7 +131,7 @@ impl Contestant {
             pacing: Pacing::Off,
             acks,
             ecn,
-            linux: false,
+            dialect: None,
             aware_percent: None,
             asked: Asked::default(),
         }
@@ -156,7 +162,9 @@ impl Contestant {
         say(self.acks != usual.acks, Subject::Acks, if every { "ack1" } else { "ack2" });
         let off = self.ecn == EcnMode::Off;
         say(self.ecn != usual.ecn, Subject::Ecn, if off { "noecn" } else { "ecn" });
-        say(self.linux, Subject::Linux, "linux");
+        if let Some(dialect) = self.dialect {
+            say(true, Subject::Dialect(dialect), dialect.name());
+        }
         let percent = self.aware_percent.unwrap_or_default();
         say(self.aware_percent.is_some(), Subject::Aware, &format!("aware{percent}"));
         list
@@ -167,18 +175,28 @@ impl Contestant {
         self.asked.0.iter().map(String::as_str)
     }
 
-    /// The sending endpoint: Linux's constants.
+    /// What a scenario's flow has on its hosts; `None` for the defaults.
+    pub(crate) fn habits(&self) -> Option<FlowSpec> {
+        self.dialect.map(|dialect| dialect.greedy(self.start.name(), self.avoidance.name()))
+    }
+
+    /// The sending endpoint: Linux's constants, or its dialect's.
     #[must_use]
     pub fn sender(&self) -> SenderConfig {
-        SenderConfig { ecn: self.ecn, ..SenderConfig::default() }
+        SenderConfig { ecn: self.ecn, ..self.habits().map(|flow| flow.sender).unwrap_or_default() }
     }
 
     /// The receiving endpoint.
     #[must_use]
     pub fn receiver(&self) -> ReceiverConfig {
+        let delayed = self.habits().map(|flow| flow.receiver).unwrap_or_default();
         let config = match self.acks {
-            Acks::Delayed => ReceiverConfig::default(),
-            Acks::EverySegment => ReceiverConfig::every_segment(),
+            Acks::Delayed => delayed,
+            Acks::EverySegment => {
+                let ReceiverConfig { ack_every, quick_acks, compressed_sack_delay, .. } =
+                    ReceiverConfig::every_segment();
+                ReceiverConfig { ack_every, quick_acks, compressed_sack_delay, ..delayed }
+            }
         };
         ReceiverConfig { ecn: self.ecn, ..config }
     }
@@ -187,6 +205,7 @@ impl Contestant {
     #[must_use]
     pub fn conditions(&self) -> String {
         let acks = match self.acks {
+            Acks::Delayed if self.dialect == Some(Dialect::Ns3) => "delayed ACKs (ns-3)",
             Acks::Delayed => "quick then delayed ACKs (Linux)",
             Acks::EverySegment => "an ACK for every segment",
         };
@@ -196,7 +215,7 @@ impl Contestant {
             EcnMode::Dctcp => "ECN (RFC 8257)",
             EcnMode::Accurate => "accurate ECN",
         };
-        let bursts = if self.linux { ", in bursts (Linux)" } else { "" };
+        let bursts = if self.dialect == Some(Dialect::Linux) { ", in bursts (Linux)" } else { "" };
         format!("{acks}, {}{bursts}, {ecn}", self.spacing())
     }
 
@@ -241,7 +260,8 @@ impl Contestant {
             "ack2" => self.acks = Acks::Delayed,
             "ecn" => self.ecn = if self.avoidance.wants_ecn() { EcnMode::Dctcp } else { EcnMode::Classic },
             "noecn" => self.ecn = EcnMode::Off,
-            "linux" => self.linux = true,
+            "linux" => self.dialect = Some(Dialect::Linux),
+            "ns3" => self.dialect = Some(Dialect::Ns3),
             "aware0" => self.aware_percent = Some(0),
             "aware50" => self.aware_percent = Some(50),
             "aware100" => self.aware_percent = Some(100),
@@ -261,8 +281,13 @@ impl Contestant {
 
 /// True if the two modifiers say something about the same.
 fn opposed(one: &str, other: &str) -> bool {
-    let groups =
-        [["paced", "unpaced"].as_slice(), &["ack1", "ack2"], &["ecn", "noecn"], &["aware0", "aware50", "aware100"]];
+    let groups = [
+        ["paced", "unpaced"].as_slice(),
+        &["ack1", "ack2"],
+        &["ecn", "noecn"],
+        &["linux", "ns3"],
+        &["aware0", "aware50", "aware100"],
+    ];
     one == other || groups.iter().any(|group| group.contains(&one) && group.contains(&other))
 }
 
@@ -362,6 +387,7 @@ mod tests {
         assert!(message("cubic/ecn/noecn").contains("\"/ecn\" and \"/noecn\" exclude each other"));
         assert!(message("bbr/paced/linux/unpaced").contains("\"/paced\" and \"/unpaced\" exclude each other"));
         assert!(message("quick_start+cubic/aware0/aware100").contains("exclude each other"));
+        assert!(message("cubic/linux/ns3").contains("\"/linux\" and \"/ns3\" exclude each other"));
         assert_eq!(message("cubic/linux/Linux"), "the modifier \"/linux\" stands twice; once is enough");
         assert!("cubic/paced/ack1/ecn/linux".parse::<Contestant>().is_ok());
     }
@@ -383,6 +409,7 @@ mod tests {
             "reno/ecn@step_mark",
             "hystart++",
             "bbr/linux",
+            "hystart++/ack1/ns3",
         ]) {
             let contestant = read(text);
             assert_eq!(contestant.to_string().parse(), Ok(contestant), "{text}");

@@ -1,6 +1,6 @@
 use super::measures::{COMPLETION, SLOWDOWN};
 use super::*;
-use flowstart_congestion::AvoidanceConfig;
+use flowstart_congestion::{AvoidanceConfig, StartConfig};
 use flowstart_parallel::Cancel;
 
 fn race_of(capacity: Rate) -> Race {
@@ -294,6 +294,80 @@ fn on_hosts_like_linuxs_cubic_goes_by_ticks_and_elsewhere_by_an_exact_clock() {
         other => panic!("{other:?}"),
     };
     assert_eq!([hz("cubic/linux"), hz("cubic")], [Some(250), None]);
+}
+
+/// A race of a contestant with this modifier, and the scenario file with the same path and this
+/// flow in this dialect: their simulations and what comes out of them.
+fn in_dialect(dialect: &str, contestant: &str, flow: &str) -> [(String, String); 2] {
+    let mut race = race_of(Rate::from_mbps(20));
+    race.horizon = Some(Span::from_secs(4));
+    let contestant: Contestant = format!("{contestant}/{dialect}").parse().unwrap();
+    let raced = race.scenario(&contestant, Purpose::Start, 0);
+    let around = Scenario { flow: Vec::new(), ..raced.clone() }.effective();
+    let text = format!("dialect = \"{dialect}\"\n{around}\n[[flow]]\n{flow}\n");
+    let file = Scenario::parse("file", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    [raced, file].map(|scenario| {
+        let simulation = scenario.simulation(0).unwrap().simulation;
+        let (outcome, ()) = flowstart_simulator::Simulation::new(&simulation, ()).unwrap().run();
+        (format!("{simulation:?}"), format!("{outcome:?}"))
+    })
+}
+
+#[test]
+fn a_contestant_on_hosts_of_a_dialect_runs_as_a_file_in_that_dialect() {
+    let every_segment = "receiver = { ack_every = 1, quick_acks = 0, compressed_sack_delay = \"0 s\" }";
+    for (contestant, flow) in [
+        ("cubic", "algorithm = \"hystart+cubic\"".to_owned()),
+        ("reno", "algorithm = \"slow_start+reno\"".to_owned()),
+        ("hystart++", "algorithm = \"hystart_plus_plus+cubic\"".to_owned()),
+        ("hystart+reno/paced", "algorithm = \"hystart+reno\"\npacing = \"on\"".to_owned()),
+        ("dctcp", "algorithm = \"slow_start+dctcp\"".to_owned()),
+        ("bbr", "algorithm = \"bbr\"".to_owned()),
+        ("paced_chirping", format!("algorithm = \"paced_chirping+dctcp\"\n{every_segment}")),
+        ("reno/ack1", format!("algorithm = \"slow_start+reno\"\n{every_segment}")),
+    ] {
+        for dialect in ["linux", "ns3"] {
+            let [raced, file] = in_dialect(dialect, contestant, &flow);
+            assert_eq!(raced.0, file.0, "{contestant}/{dialect}");
+            assert_eq!(raced.1, file.1, "{contestant}/{dialect}");
+        }
+        let [linux, ns3] = ["linux", "ns3"].map(|dialect| in_dialect(dialect, contestant, &flow)[0].1.clone());
+        assert_ne!(linux, ns3, "{contestant}");
+    }
+}
+
+#[test]
+fn on_hosts_of_ns3_hystart_is_ns3s_unless_it_has_constants_of_its_own() {
+    use flowstart_congestion::start::hystart::HystartConfig;
+    let hystart = |contestant: &Contestant| match contestant.spec().flow_start {
+        Some(StartConfig::Hystart(config)) => config,
+        other => panic!("{other:?}"),
+    };
+    let mut contestant: Contestant = "hystart+cubic/ns3".parse().unwrap();
+    assert_eq!(hystart(&contestant), HystartConfig::ns3());
+    assert_eq!(hystart(&"hystart+cubic/linux".parse().unwrap()), HystartConfig::default());
+    let own = HystartConfig { low_window: 40, ..HystartConfig::default() };
+    contestant.start = StartConfig::Hystart(own);
+    assert_eq!(hystart(&contestant), own);
+}
+
+/// What a dialect says of queues is for the whole path, on which there are others, too.
+#[test]
+fn the_queue_of_the_path_is_no_part_of_a_contestants_dialect() {
+    let race = Race::default();
+    let queue = |contestant: &str| {
+        let contestant: Contestant = contestant.parse().unwrap();
+        format!("{:?}", race.simulation(&contestant, Purpose::Start, 0).unwrap().links[0].queue)
+    };
+    assert_eq!(queue("cubic/ns3@red"), queue("cubic@red"));
+}
+
+#[test]
+fn conditions_say_whose_delayed_acks_there_are() {
+    let conditions = |contestant: &str| contestant.parse::<Contestant>().unwrap().conditions();
+    assert_eq!(conditions("cubic/ns3"), "delayed ACKs (ns-3), unpaced, no ECN");
+    assert_eq!(conditions("cubic/ns3/ack1"), "an ACK for every segment, unpaced, no ECN");
+    assert_eq!(conditions("cubic/linux"), "quick then delayed ACKs (Linux), unpaced, in bursts (Linux), no ECN");
 }
 
 /// The ideal was that of the capacity alone: the oracle had 0.15 of it.

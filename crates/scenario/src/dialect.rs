@@ -68,6 +68,27 @@ queue = { kind = "red", gentle = true, wait = true }
 "#;
 
 impl Dialect {
+    /// Its name, as scenario files have it and contestants of races behind a slash.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Linux => "linux",
+            Self::Ns3 => "ns3",
+        }
+    }
+
+    /// A greedy flow with this start and avoidance and these habits: what a scenario file makes of
+    /// a flow that names its algorithms and a dialect and says nothing else.
+    #[must_use]
+    #[expect(clippy::expect_used, reason = "of constants, all of which a test reads")]
+    pub fn greedy(self, start: &str, avoidance: &str) -> FlowSpec {
+        let mut flow = DeTable::new();
+        self.flow(start, avoidance).for_each(|under| lay_under(&mut flow, under));
+        let deserializer = toml::de::Deserializer::from(Spanned::new(0..0, flow));
+        let spec = FlowSpec::deserialize(deserializer).expect("a dialect is a flow");
+        FlowSpec { algorithm: Some(format!("{start}+{avoidance}")), ..spec }
+    }
+
     /// The timeout of a SYN that it sets.
     pub(super) fn syn_timeout(self) -> Option<Span> {
         let sender = table(if self == Self::Ns3 { NS3 } else { LINUX }).remove("sender")?;
@@ -224,6 +245,20 @@ mod tests {
             assert!(!DeTable::parse(text).unwrap().get_ref().is_empty(), "{text}");
         }
         assert!(table(NS3).contains_key("sender"));
+    }
+
+    #[test]
+    fn a_flow_of_a_dialect_is_that_of_a_file_that_says_nothing_else() {
+        use flowstart_congestion::AvoidanceConfig;
+        for dialect in [Dialect::Linux, Dialect::Ns3] {
+            for start in StartConfig::NAMES {
+                for avoidance in AvoidanceConfig::NAMES {
+                    let top = format!("dialect = \"{}\"", dialect.name());
+                    let read = scenario(&top, &format!("algorithm = \"{start}+{avoidance}\""), "");
+                    assert_eq!(dialect.greedy(start, avoidance), read.flow[0], "{start}+{avoidance}");
+                }
+            }
+        }
     }
 
     fn simulated(scenario: &Scenario) -> String {

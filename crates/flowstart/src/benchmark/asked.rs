@@ -1,6 +1,7 @@
 //! What is asked for across a real path.
 
 use flowstart_race::{Carrier, Contestant};
+use flowstart_scenario::Dialect;
 
 use super::args::{BenchmarkArgs, DEFAULT_CONTESTANT};
 use crate::compare::once_each;
@@ -49,8 +50,12 @@ pub(super) fn meant_for_hosts(args: &BenchmarkArgs) -> Done {
         Carrier::EmulatedQuic.check(args.quic.iter().chain(before.clone())).map_err(Failure::usage)?;
     }
     if !args.real.is_empty() || args.command.is_some() {
-        let like_linux = |flow: &Contestant| Contestant { linux: flow.linux && !simulated, ..flow.clone() };
-        let before: Vec<Contestant> = before.map(like_linux).collect();
+        let kernels = |dialect: &Dialect| simulated && *dialect == Dialect::Linux;
+        let beside = |flow: &Contestant| Contestant {
+            dialect: flow.dialect.filter(|dialect| !kernels(dialect)),
+            ..flow.clone()
+        };
+        let before: Vec<Contestant> = before.map(beside).collect();
         Carrier::Kernel.check(&before).map_err(Failure::usage)?;
     }
     Ok(())

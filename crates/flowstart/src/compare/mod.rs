@@ -182,10 +182,16 @@ pub(crate) fn race(args: &CompareArgs) -> Result<(Race, Vec<String>), Failure> {
     }
     once_each(&race.contestants)?;
     let dialect = scenario.as_ref().and_then(|(scenario, _)| scenario.dialect);
-    if dialect == Some(Dialect::Linux) && !race.real && !args.worlds {
-        race.contestants.iter_mut().for_each(|contestant| contestant.linux = true);
+    if let Some(dialect) = dialect.filter(|_| !race.real && !args.worlds) {
+        for contestant in &mut race.contestants {
+            contestant.dialect.get_or_insert(dialect);
+        }
+        let name = dialect.name();
         once_each(&race.contestants).map_err(|error| match error {
-            Failure::Usage(twice) => Failure::Usage(format!("{twice} (with `dialect = \"linux\"` all have /linux)")),
+            Failure::Usage(twice) => {
+                let all = format!("with `dialect = \"{name}\"` all have /{name} that name no other");
+                Failure::Usage(format!("{twice} ({all})"))
+            }
             other => other,
         })?;
     }
@@ -244,11 +250,13 @@ pub(crate) fn not_heeded(scenario: &Scenario, file: &Path, race: &Race, what: &s
 fn unheeded(scenario: &Scenario, race: &Race) -> Vec<&'static str> {
     const USUAL: &str = "[path]\ncapacity = \"1 Mbit/s\"\nrtt = \"1 ms\"\n[[flow]]\n";
     let Ok(usual) = Scenario::parse("usual", USUAL) else { return Vec::new() };
-    // Kernels are Linux's, and simulated racers can be. The queues of a path have the dialect.
+    // Kernels are Linux's, and simulated racers can be anybody's. The queues of a path have the
+    // dialect.
+    let some_without = || race.contestants.iter().any(|one| one.dialect.is_none());
     let dialect = match scenario.dialect {
         None => false,
-        Some(Dialect::Linux) => !race.real && race.contestants.iter().any(|one| !one.linux) || race.quic.is_some(),
-        Some(Dialect::Ns3) => true,
+        Some(Dialect::Linux) => !race.real && some_without() || race.quic.is_some(),
+        Some(Dialect::Ns3) => race.real || race.contestants.is_empty() || some_without(),
     };
     let said = [
         ("duration", scenario.duration != usual.duration),
