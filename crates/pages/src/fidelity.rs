@@ -1,5 +1,6 @@
 //! Tables and sentences of `flowstart fidelity`.
 
+use flowstart_congestion::avoidance::cubic::CubicConfig;
 use flowstart_real::fidelity::{Goal, QUANTITIES, Quantity, Reached, Record, Row, packet_ms, reference};
 use flowstart_report::{Cell, Column, Table};
 
@@ -39,6 +40,14 @@ pub fn tables(record: &Record) -> Vec<Table> {
     tables.into_iter().filter(|table| !table.rows.is_empty()).collect()
 }
 
+/// The kernel: its version, and its ticks if they are not what most have.
+pub fn kernel(record: &Record) -> String {
+    match record.hz {
+        CubicConfig::LINUX_HZ => record.kernel.clone(),
+        hz => format!("{} ({hz} ticks per second)", record.kernel),
+    }
+}
+
 /// What came out, in words.
 pub fn sentences(record: &Record) -> Vec<String> {
     let Tally { met, missed, undecided } = tally(record);
@@ -50,7 +59,7 @@ pub fn sentences(record: &Record) -> Vec<String> {
         format!(", 99 % of the packets of the worst within {late:.0} us")
     };
     let mut list = vec![
-        format!("Linux {}, {} cores, {} of each case{late}.", record.kernel, record.cores, runs(record)),
+        format!("Linux {}, {} cores, {} of each case{late}.", kernel(record), record.cores, runs(record)),
         format!(
             "Goals: goodput 1 %, queue 3 %, drops 5 %, exit of the start 0.5 RTT, its window 5 %. \
              {met} are met, {missed} missed, {undecided} undecided."
@@ -254,6 +263,7 @@ mod tests {
         Record {
             flowstart_version: "0.0.0".to_owned(),
             kernel: "6.0".to_owned(),
+            hz: 250,
             cores: 2,
             runs: 3,
             missing: 0,
@@ -294,6 +304,20 @@ mod tests {
     }
 
     #[test]
+    fn the_kernels_ticks_are_kept_and_said_where_they_are_not_the_usual_ones() {
+        let mut record = canned();
+        assert!(sentences(&record)[0].starts_with("Linux 6.0, 2 cores"), "{}", sentences(&record)[0]);
+        record.hz = 1000;
+        assert!(sentences(&record)[0].starts_with("Linux 6.0 (1000 ticks per second), 2 cores"));
+        let text = serde_json::to_string(&record).expect("JSON");
+        assert_eq!(serde_json::from_str::<Record>(&text).expect("a record"), record);
+        // Those of before this was kept had a kernel of 250.
+        let mut old: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(old.as_object_mut().expect("an object").remove("hz"), Some(1000.into()));
+        assert_eq!(serde_json::from_value::<Record>(old).expect("a record"), Record { hz: 250, ..record });
+    }
+
+    #[test]
     fn tables_say_what_is_met_missed_and_undecided() {
         let record = canned();
         // Six rows; drops have an interval of 12 %, Reno's median is 20 % too long.
@@ -331,7 +355,7 @@ mod tests {
         // One case tells whether the simulator is still the one of the record.
         let reno = record.rows.iter().find(|row| row.case.control == "reno").expect("a row");
         let mut now = reno.clone();
-        now.simulate(record.runs).expect("it is simulated");
+        now.simulate(record.runs, record.hz).expect("it is simulated");
         let [then, now] = [reno, &now].map(|row| row.simulated[0][1].expect("a queue"));
         assert!((now - then).abs() < 1e-6, "flowstart fidelity --recorded --simulate");
         let (begin, end) = (page.find(BEGIN).expect("a beginning"), page.find(END).expect("an end"));

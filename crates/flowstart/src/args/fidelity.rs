@@ -21,11 +21,11 @@ Examples:
   flowstart fidelity --recorded --markdown
 
 One flow at a time over paths on which nothing was ever tuned, in the simulator with dialect =
-\"linux\", and on this machine's kernel over the emulator with its own defaults. The same code
-measures both. A goal is met or missed if the whole 95 % interval over the runs is on one side of it,
-else undecided. --quick takes about three and a half minutes, everything about fifty. DCTCP needs a
-kernel that has it, or flowstart kernel load dctcp. The exit status is 3 if
-this machine does not allow real runs, 4 if no run was as punctual as --fidelity asks for.";
+\"linux\" and the ticks of this machine's kernel, and on that kernel over the emulator with its own
+defaults. The same code measures both. A goal is met or missed if the whole 95 % interval over the
+runs is on one side of it, else undecided. --quick takes about three and a half minutes, everything
+about fifty. DCTCP needs a kernel that has it, or flowstart kernel load dctcp. The exit status is 3
+if this machine does not allow real runs, 4 if no run was as punctual as --fidelity asks for.";
 
 /// Options of `flowstart fidelity`.
 #[derive(Args, Debug)]

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use flowstart_congestion::avoidance::cubic::CubicConfig;
 use flowstart_parallel::Cancel;
 use flowstart_real::fidelity::{
-    Case, MOST_RUNS, QUANTITIES, QUEUES, Record, Row, cases, compare, kernel_version, queue_cases,
+    Case, MOST_RUNS, QUANTITIES, QUEUES, Record, Row, cases, compare, kernel_hz, kernel_version, queue_cases,
 };
 use flowstart_units::Span;
 
@@ -37,7 +38,7 @@ pub(crate) fn fidelity(args: &FidelityArgs) -> Done {
         if args.simulate {
             for (number, row) in record.rows.iter_mut().enumerate() {
                 let refuse = |error| Failure::Usage(format!("{}: rows[{number}]: {error}", file.display()));
-                row.simulate(record.runs).map_err(refuse)?;
+                row.simulate(record.runs, record.hz).map_err(refuse)?;
             }
             records::write(file, &record)?;
         }
@@ -46,14 +47,18 @@ pub(crate) fn fidelity(args: &FidelityArgs) -> Done {
     let list = wanted(args)?;
     become_able()?;
     pages::prepare(&args.page)?;
+    let hz = kernel_hz().unwrap_or_else(|why| {
+        note(&why);
+        CubicConfig::LINUX_HZ
+    });
     let before = match args.record.as_ref().filter(|_| args.keep || args.add) {
-        Some(file) => rows_of(file, args)?,
+        Some(file) => rows_of(read(file)?, file, hz, args)?,
         None => Vec::new(),
     };
     if let Some(file) = &args.record {
         prepare_file(file)?;
     }
-    let (mut record, whole) = run(&list, if args.add { &before } else { &[] }, args)?;
+    let (mut record, whole) = run(&list, hz, if args.add { &before } else { &[] }, args)?;
     if record.rows.is_empty() {
         return Err(Failure::InterruptedEarly);
     }
@@ -61,7 +66,7 @@ pub(crate) fn fidelity(args: &FidelityArgs) -> Done {
     let measured = record.rows.iter().any(has_run);
     let skipped: Vec<_> = record.rows.iter().map(|row| row.skipped.clone()).collect();
     record.rows = match args.add {
-        true => added(before, record.rows)?,
+        true => added(before, record.rows, hz)?,
         false => beside(before, record.rows),
     };
     record.runs = record.rows.iter().map(Row::runs).max().unwrap_or_default().max(args.runs);
@@ -82,9 +87,8 @@ pub(crate) fn fidelity(args: &FidelityArgs) -> Done {
     Ok(())
 }
 
-/// The rows of a record that more are to be put into.
-fn rows_of(file: &Path, args: &FidelityArgs) -> Result<Vec<Row>, Failure> {
-    let record = read(file)?;
+/// The rows of a record that more are to be put into, of a kernel with so many ticks per second.
+fn rows_of(record: Record, file: &Path, hz: u32, args: &FidelityArgs) -> Result<Vec<Row>, Failure> {
     let option = if args.add { "--add" } else { "--keep" };
     let refuse = |why: String| Err(Failure::Usage(format!("{option}: {}: {why}", file.display())));
     if args.add {
@@ -99,6 +103,9 @@ fn rows_of(file: &Path, args: &FidelityArgs) -> Result<Vec<Row>, Failure> {
     }
     if record.kernel != kernel_version() {
         return refuse(format!("it is of Linux {}, this is {}", record.kernel, kernel_version()));
+    }
+    if record.hz != hz {
+        return refuse(format!("it is of a kernel with {} ticks per second, this one has {hz}", record.hz));
     }
     Ok(record.rows)
 }
@@ -125,11 +132,12 @@ fn beside(before: Vec<Row>, mut now: Vec<Row>) -> Vec<Row> {
     rows
 }
 
-/// Rows of before with the runs of now, then those of cases that are new.
-fn added(mut before: Vec<Row>, now: Vec<Row>) -> Result<Vec<Row>, Failure> {
+/// Rows of before with the runs of now, then those of cases that are new; with so many ticks per
+/// second.
+fn added(mut before: Vec<Row>, now: Vec<Row>, hz: u32) -> Result<Vec<Row>, Failure> {
     for row in now {
         match before.iter_mut().find(|old| old.case == row.case) {
-            Some(old) => old.add(row)?,
+            Some(old) => old.add(row, hz)?,
             None => before.push(row),
         }
     }
@@ -159,9 +167,9 @@ fn wanted(args: &FidelityArgs) -> Result<Vec<Case>, Failure> {
     Ok(list)
 }
 
-/// Runs the cases, each after the runs that rows of `before` have; also whether all were run. Of a
-/// case amid which it is interrupted nothing is kept.
-fn run(list: &[Case], before: &[Row], args: &FidelityArgs) -> Result<(Record, bool), Failure> {
+/// Runs the cases on a kernel with `hz` ticks per second, each after the runs that rows of `before`
+/// have; also whether all were run. Of a case amid which it is interrupted nothing is kept.
+fn run(list: &[Case], hz: u32, before: &[Row], args: &FidelityArgs) -> Result<(Record, bool), Failure> {
     let cancel: Cancel = interrupt::listen();
     let limit = fidelity_limit(args.fidelity);
     let bar = progress("comparing");
@@ -174,7 +182,7 @@ fn run(list: &[Case], before: &[Row], args: &FidelityArgs) -> Result<(Record, bo
             bar.set_position(number as u64 * args.runs + runs);
         };
         let first = before.iter().find(|row| row.case == *case).map_or(0, Row::runs);
-        let Some(row) = compare(case, first..first + args.runs, &limit, &cancel, done)? else { break };
+        let Some(row) = compare(case, hz, first..first + args.runs, &limit, &cancel, done)? else { break };
         for why in row.left_out.iter().chain(&row.skipped) {
             note(&format!("{}, {}: left out: {why}", case.control, case.path()));
         }
@@ -185,6 +193,7 @@ fn run(list: &[Case], before: &[Row], args: &FidelityArgs) -> Result<(Record, bo
     let record = Record {
         flowstart_version: env!("CARGO_PKG_VERSION").to_owned(),
         kernel: kernel_version(),
+        hz,
         cores: std::thread::available_parallelism().map_or(1, usize::from),
         runs: args.runs,
         missing: list.len() - rows.len(),
@@ -198,7 +207,7 @@ fn read(file: &Path) -> Result<Record, Failure> {
 }
 
 fn show(record: &Record, args: &FidelityArgs, kept: bool) -> Done {
-    let (flowstart, kernel) = (&record.flowstart_version, &record.kernel);
+    let (flowstart, kernel) = (&record.flowstart_version, &table::kernel(record));
     let origin = Origin { flowstart, kernel, cores: record.cores, runs: record.runs, kept };
     let forms = Forms {
         title: "Simulator and kernel side by side",
@@ -258,7 +267,7 @@ mod tests {
             ..row(&list[0], late)
         };
         let before = vec![with(20.0, &[0.0, 600.0], &["late"]), row(&list[1], 5.0)];
-        let rows = added(before, vec![with(10.0, &[900.0], &["later", "too late"])]).unwrap();
+        let rows = added(before, vec![with(10.0, &[900.0], &["later", "too late"])], 250).unwrap();
         assert_eq!(rows.len(), 2);
         assert_eq!(rows[0].kernel.iter().map(|values| values[0]).collect::<Vec<_>>(), [0.0, 600.0, 900.0].map(Some));
         assert_eq!(rows[0].left_out, ["late", "later", "too late"]);
@@ -268,6 +277,33 @@ mod tests {
         // The path of each run is another, and so is what the simulator has over it.
         assert_eq!(rows[0].simulated.len(), 3);
         assert_ne!(rows[0].simulated[1], rows[0].simulated[2]);
+    }
+
+    #[test]
+    fn a_record_of_a_kernel_with_other_ticks_gets_no_runs_of_this_one() {
+        use crate::cli::{Cli, Command};
+        use clap::Parser;
+        let record = |hz| Record {
+            flowstart_version: "0.0.0".to_owned(),
+            kernel: kernel_version(),
+            hz,
+            cores: 1,
+            runs: 1,
+            missing: 0,
+            rows: vec![row(&cases(&["reno"], true, None)[0], 1.0)],
+        };
+        for option in ["--add", "--keep"] {
+            let Ok(Cli { command: Command::Fidelity(args) }) =
+                Cli::try_parse_from(["flowstart", "fidelity", "--record=r.json", option])
+            else {
+                panic!("{option}")
+            };
+            let rows = |hz| rows_of(record(hz), Path::new("r.json"), 1000, &args);
+            assert_eq!(rows(1000).unwrap().len(), 1);
+            let Err(Failure::Usage(why)) = rows(250) else { panic!("{option}") };
+            let ticks = "it is of a kernel with 250 ticks per second, this one has 1000";
+            assert_eq!(why, format!("{option}: r.json: {ticks}"));
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use flowstart_congestion::AvoidanceConfig;
 use flowstart_scenario::Scenario;
 
 use super::Values;
@@ -170,19 +171,19 @@ pub fn queue_cases(controls: &[&str], queues: &[&str], quick: bool, duration_s: 
 }
 
 impl Case {
-    /// The scenario: one flow that does as Linux does, bursts and receive window included, sampled
-    /// as often as the kernel can be asked.
+    /// The scenario: one flow that does as Linux does, bursts and receive window included, on a
+    /// kernel with `hz` ticks per second, sampled as often as the kernel can be asked.
     ///
     /// # Errors
     /// If it is none.
-    pub fn scenario(&self) -> Result<Scenario, Error> {
-        self.written(0.0, "")
+    pub fn scenario(&self, hz: u32) -> Result<Scenario, Error> {
+        self.written(hz, 0.0, "")
     }
 
     /// The scenario with a round-trip time that is longer by this much, the buffer as it is, and a
     /// [link](BACK) for the way back, on which an ACK takes less than a nanosecond.
-    pub(super) fn longer(&self, excess_us: f64) -> Result<Scenario, Error> {
-        self.written(excess_us, "reverse_capacity = \"1 Tbit/s\"\n")
+    pub(super) fn longer(&self, hz: u32, excess_us: f64) -> Result<Scenario, Error> {
+        self.written(hz, excess_us, "reverse_capacity = \"1 Tbit/s\"\n")
     }
 
     /// True if its packets leave by a timer: without the queue `fq` at the host Linux paces BBR
@@ -191,7 +192,7 @@ impl Case {
         self.control == "bbr"
     }
 
-    fn written(&self, excess_us: f64, way_back: &str) -> Result<Scenario, Error> {
+    fn written(&self, hz: u32, excess_us: f64, way_back: &str) -> Result<Scenario, Error> {
         let rtt = if excess_us > 0.0 {
             format!("rtt = \"{:.3} us\"\n", self.rtt_ms * 1e3 + excess_us)
         } else {
@@ -209,7 +210,14 @@ impl Case {
              [[flow]]\nalgorithm = \"{}\"\n{rtt}",
             self.duration_s, self.capacity_mbps, self.rtt_ms, self.algorithm
         );
-        Ok(Scenario::parse("fidelity", &text)?)
+        let mut scenario = Scenario::parse("fidelity", &text)?;
+        for flow in &mut scenario.flow {
+            // The dialect's ticks are those of many kernels, not of all.
+            if let Some(AvoidanceConfig::Cubic(config)) = &mut flow.avoidance {
+                config.hz = Some(hz);
+            }
+        }
+        Ok(scenario)
     }
 
     /// The path in words: "35 Mbit/s, 30 ms, 1 BDP".
@@ -224,6 +232,7 @@ impl Case {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fidelity::tick::USUAL;
 
     #[test]
     fn every_case_is_a_scenario_and_the_references_are_those_of_the_files() {
@@ -231,7 +240,7 @@ mod tests {
         let all = cases(&names, false, None);
         assert_eq!(all.len(), 15);
         for case in &all {
-            let scenario = case.scenario().unwrap_or_else(|error| panic!("{}: {error}", case.path()));
+            let scenario = case.scenario(USUAL).unwrap_or_else(|error| panic!("{}: {error}", case.path()));
             scenario.simulation(0).unwrap();
             let effective = scenario.effective();
             let habits = ["receive_window = \"linux\"", "offload = \"linux\""];
@@ -253,12 +262,25 @@ mod tests {
     }
 
     #[test]
+    fn cubic_goes_by_as_many_ticks_as_are_said_and_nobody_else_by_any() {
+        for case in cases(&CONTROLS.map(|(name, _)| name), true, None) {
+            for hz in [100, 250, 300, 1000] {
+                for scenario in [case.scenario(hz).unwrap(), case.longer(hz, 10.0).unwrap()] {
+                    let effective = scenario.effective();
+                    assert_eq!(effective.contains(&format!("hz = {hz}\n")), case.control == "cubic", "{effective}");
+                    assert_eq!(effective.matches("hz = ").count(), usize::from(case.control == "cubic"));
+                }
+            }
+        }
+    }
+
+    #[test]
     fn every_control_meets_every_queue() {
         let names = CONTROLS.map(|(name, _)| name);
         let all = queue_cases(&names, &QUEUES, false, None);
         assert_eq!(all.len(), names.len() * QUEUES.len());
         for (number, case) in all.iter().enumerate() {
-            let scenario = case.scenario().unwrap_or_else(|error| panic!("{}: {error}", case.path()));
+            let scenario = case.scenario(USUAL).unwrap_or_else(|error| panic!("{}: {error}", case.path()));
             scenario.simulation(0).unwrap();
             let queue = QUEUES[number % QUEUES.len()];
             assert!(scenario.effective().contains(&format!("\"{queue}\"")), "{}", scenario.effective());
@@ -270,7 +292,7 @@ mod tests {
     #[test]
     fn a_longer_round_trip_is_the_flows_and_leaves_the_buffer_as_it_is() {
         let case = &cases(&["bbr"], true, None)[1];
-        let (plain, longer) = (case.longer(0.0).unwrap(), case.longer(45.5).unwrap());
+        let (plain, longer) = (case.longer(USUAL, 0.0).unwrap(), case.longer(USUAL, 45.5).unwrap());
         assert_eq!(plain.path, longer.path);
         assert_eq!(plain.flow[0].rtt, None);
         assert_eq!(longer.flow[0].rtt, Some(flowstart_units::Span::from_nanos(12_045_500)));

@@ -2,6 +2,7 @@
 
 use flowstart_race::MAX_PACKETS;
 
+use super::tick::POSSIBLE;
 use super::{Case, Disturbance, MOST_EXCESS_US, Record, Row, Values};
 
 /// Most runs of a case that a record holds, as of the command.
@@ -19,9 +20,13 @@ impl Record {
         if !(1..=MOST_RUNS).contains(&self.runs) {
             return Err(format!("runs: {} is not between 1 and {MOST_RUNS}", self.runs));
         }
+        if !POSSIBLE.contains(&self.hz) {
+            let (least, most) = POSSIBLE.into_inner();
+            return Err(format!("hz: {} ticks per second are no kernel's, which has {least} to {most}", self.hz));
+        }
         for (number, row) in self.rows.iter().enumerate() {
             let of_row = |error: String| format!("rows[{number}].{error}");
-            row.case.check().map_err(of_row)?;
+            row.case.check(self.hz).map_err(of_row)?;
             row.check(self.runs).map_err(of_row)?;
             if let Some(twin) = self.rows[..number].iter().position(|other| other.case == row.case) {
                 return Err(format!("rows[{number}].case is that of rows[{twin}], too"));
@@ -32,7 +37,7 @@ impl Record {
 }
 
 impl Case {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self, hz: u32) -> Result<(), String> {
         let numbers = [
             ("capacity_mbps", self.capacity_mbps > 0.0 && self.capacity_mbps.is_finite()),
             ("duration_s", (1.0..=600.0).contains(&self.duration_s)),
@@ -49,7 +54,7 @@ impl Case {
         if packets > MAX_PACKETS {
             return Err(format!("case would carry {packets:.0} packets; at most {MAX_PACKETS:.0} can be simulated"));
         }
-        self.scenario().map(|_| ()).map_err(|error| format!("case: {error}"))
+        self.scenario(hz).map(|_| ()).map_err(|error| format!("case: {error}"))
     }
 }
 
@@ -110,6 +115,7 @@ mod tests {
         Record {
             flowstart_version: "0.1.0".to_owned(),
             kernel: "6.18".to_owned(),
+            hz: 1000,
             cores: 2,
             runs: 3,
             missing: 0,
@@ -190,6 +196,9 @@ mod tests {
         let mut twice = record();
         twice.rows[1] = twice.rows[0].clone();
         assert_eq!(twice.check().unwrap_err(), "rows[1].case is that of rows[0], too");
+        for hz in [0, 99, 10_001] {
+            assert!(Record { hz, ..record() }.check().unwrap_err().starts_with(&format!("hz: {hz} ticks")));
+        }
         for runs in [0, 1_001] {
             assert!(Record { runs, ..record() }.check().unwrap_err().starts_with("runs: "));
         }

@@ -1,7 +1,8 @@
 //! The same cases in the simulator and on this machine's kernel: how far are they apart?
 //!
 //! One [`Case`] is one flow over one path. The simulator runs it with bursts and receive window of
-//! Linux, the kernel over the emulator with its own defaults; one observer watches both. The
+//! Linux, and CUBIC with the [ticks](kernel_hz) of this machine's kernel; the kernel runs it over
+//! the emulator with its own defaults; one observer watches both. The
 //! simulated path has what each run of the kernel had ([`Disturbance`]): it is longer by what hosts
 //! and emulator add to a round trip (some 10 us), of which the smallest round-trip time says how
 //! much, and its ACKs are as late as those of that run ([`Lateness`]). The bounds are fixed
@@ -15,6 +16,7 @@ mod judge;
 mod lateness;
 mod row;
 mod sends;
+mod tick;
 #[cfg(test)]
 mod truth;
 mod watch;
@@ -43,6 +45,7 @@ pub use judge::{Deviation, Goal, QUANTITIES, Quantity, Reached, Values};
 pub use lateness::{Disturbance, Waits};
 pub use row::Lateness;
 use sends::late_sends;
+pub use tick::kernel_hz;
 use watch::Watch;
 
 /// Most that a smallest round-trip time may be longer than the simulator's, in us: above it the
@@ -81,6 +84,10 @@ pub struct Record {
     pub flowstart_version: String,
     /// Version of the kernel.
     pub kernel: String,
+    /// Ticks per second of the kernel's clock, which the simulator's CUBIC goes by, too; 250 in
+    /// records that do not say.
+    #[serde(default = "usual_hz")]
+    pub hz: u32,
     /// Cores of the machine.
     pub cores: usize,
     /// Runs of each case.
@@ -90,6 +97,10 @@ pub struct Record {
     pub missing: usize,
     /// What came out.
     pub rows: Vec<Row>,
+}
+
+fn usual_hz() -> u32 {
+    tick::USUAL
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
@@ -106,7 +117,7 @@ pub fn kernel_version() -> String {
 }
 
 /// Runs a case on the kernel, so often as there are numbers of runs, which chance goes by, and,
-/// where chance plays a part, in the simulator.
+/// where chance plays a part, in the simulator, with so many ticks per second.
 /// [Privileges](flowstart_emulator::privilege) must be there. A run in which the emulator was less
 /// faithful than `limit` does not count. `done` hears of each run of the kernel. `None` if it was
 /// cancelled.
@@ -115,12 +126,13 @@ pub fn kernel_version() -> String {
 /// If the case cannot be run here; a control that the kernel lacks is no error.
 pub fn compare(
     case: &Case,
+    hz: u32,
     runs: Range<u64>,
     limit: &FidelityLimit,
     cancel: &Cancel,
     mut done: impl FnMut(&Fidelity),
 ) -> Result<Option<Row>, Error> {
-    let scenario = case.scenario()?;
+    let scenario = case.scenario(hz)?;
     let mut row = Row {
         case: case.clone(),
         simulated: Vec::new(),
@@ -133,10 +145,10 @@ pub fn compare(
     };
     if let Err(error) = control(&case.algorithm, None) {
         row.skipped = Some(error.to_string());
-        row.simulate(runs.end)?;
+        row.simulate(runs.end, hz)?;
         return Ok(Some(row));
     }
-    let (_, nominal) = simulate(case, 0, &Disturbance::default())?;
+    let (_, nominal) = simulate(case, hz, 0, &Disturbance::default())?;
     let wanted = Wanted { log: true, transport: Transport::Kernel, given: true, captures: None };
     for run in runs.clone() {
         let compiled = scenario.simulation(run)?;
@@ -167,7 +179,7 @@ pub fn compare(
             }
         }
     }
-    row.simulate(runs.end)?;
+    row.simulate(runs.end, hz)?;
     Ok(Some(row))
 }
 
@@ -208,40 +220,43 @@ impl Row {
         (self.kernel.len() + self.left_out.len()) as u64
     }
 
-    /// Takes in the runs of another row of the same case, and simulates what both measured.
+    /// Takes in the runs of another row of the same case, and simulates what both measured, with so
+    /// many ticks per second.
     ///
     /// # Errors
     /// If the case is no scenario.
-    pub fn add(&mut self, other: Self) -> Result<(), Error> {
+    pub fn add(&mut self, other: Self, hz: u32) -> Result<(), Error> {
         self.kernel.extend(other.kernel);
         self.disturbances.extend(other.disturbances);
         self.left_out.extend(other.left_out);
         self.late_p99_us = self.late_p99_us.max(other.late_p99_us);
         self.skipped = self.skipped.take().filter(|_| self.kernel.is_empty()).and(other.skipped);
-        self.simulate(self.runs().max(1))
+        self.simulate(self.runs().max(1), hz)
     }
 
-    /// Simulates what was measured, and so many runs over the path as it is.
+    /// Simulates what was measured, and so many runs over the path as it is, with `hz` ticks per
+    /// second.
     ///
     /// # Errors
     /// If the case is no scenario.
-    pub fn simulate(&mut self, runs: u64) -> Result<(), Error> {
-        self.undisturbed = simulated(&self.case, &vec![Disturbance::default(); runs as usize])?;
+    pub fn simulate(&mut self, runs: u64, hz: u32) -> Result<(), Error> {
+        self.undisturbed = simulated(&self.case, hz, &vec![Disturbance::default(); runs as usize])?;
         self.simulated = match self.disturbances.is_empty() {
             true => self.undisturbed.clone(),
-            false => simulated(&self.case, &self.disturbances)?,
+            false => simulated(&self.case, hz, &self.disturbances)?,
         };
         Ok(())
     }
 }
 
-/// The simulator's values, a run for each of these disturbances; only one if all runs are alike.
+/// The simulator's values with `hz` ticks per second, a run for each of these disturbances; only
+/// one if all runs are alike.
 ///
 /// # Errors
 /// If the case is no scenario.
-pub fn simulated(case: &Case, disturbances: &[Disturbance]) -> Result<Vec<Values>, Error> {
+pub fn simulated(case: &Case, hz: u32, disturbances: &[Disturbance]) -> Result<Vec<Values>, Error> {
     let one = |(place, disturbance): (u64, &Disturbance)| {
-        Ok(simulate(case, disturbance.run.unwrap_or(place), disturbance)?.0)
+        Ok(simulate(case, hz, disturbance.run.unwrap_or(place), disturbance)?.0)
     };
     let mut all = (0..).zip(disturbances).map(one).collect::<Result<Vec<Values>, Error>>()?;
     if all.iter().all(|values| *values == all[0]) {
@@ -251,8 +266,8 @@ pub fn simulated(case: &Case, disturbances: &[Disturbance]) -> Result<Vec<Values
 }
 
 /// The path of a run, with what hosts and emulator added in it.
-fn disturbed(case: &Case, run: u64, disturbance: &Disturbance) -> Result<Compiled, Error> {
-    let mut compiled = case.longer(disturbance.excess_us)?.simulation(run)?;
+fn disturbed(case: &Case, hz: u32, run: u64, disturbance: &Disturbance) -> Result<Compiled, Error> {
+    let mut compiled = case.longer(hz, disturbance.excess_us)?.simulation(run)?;
     let waits = [(FORWARD, &disturbance.receiver), (BACK, &disturbance.sender)];
     for (link, waits) in waits {
         compiled.simulation.links[link].standstills = waits.standstills();
@@ -265,8 +280,8 @@ fn disturbed(case: &Case, run: u64, disturbance: &Disturbance) -> Result<Compile
 }
 
 /// A run of the simulator, and its smallest round-trip time.
-fn simulate(case: &Case, run: u64, disturbance: &Disturbance) -> Result<(Values, Option<Span>), Error> {
-    let compiled = disturbed(case, run, disturbance)?;
+fn simulate(case: &Case, hz: u32, run: u64, disturbance: &Disturbance) -> Result<(Values, Option<Span>), Error> {
+    let compiled = disturbed(case, hz, run, disturbance)?;
     let simulation =
         Simulation::new(&compiled.simulation, watch(case)).map_err(|error| RaceError::new(error.to_string()))?;
     let simulation = simulation.with_late_timers(0, disturbance.timers.arrivals(Span::ZERO));
@@ -299,11 +314,32 @@ mod tests {
     fn each_run_is_simulated_over_the_path_that_the_kernels_run_had() {
         let case = &cases(&["reno"], true, Some(2.0))[0];
         let excess = |excess_us| Disturbance { excess_us, ..Disturbance::default() };
-        let plain = simulated(case, &vec![excess(0.0); 3]).unwrap();
-        let longer = simulated(case, &[excess(0.0), excess(900.0)]).unwrap();
+        let plain = simulated(case, tick::USUAL, &vec![excess(0.0); 3]).unwrap();
+        let longer = simulated(case, tick::USUAL, &[excess(0.0), excess(900.0)]).unwrap();
         assert_eq!((plain.len(), longer.len()), (1, 2));
         assert_eq!(plain[0], longer[0]);
         assert!(longer[1][1] < longer[0][1], "a longer path holds more of the window: {longer:?}");
+    }
+
+    /// CUBIC over a short path, on which ticks matter (docs/validation.md).
+    #[test]
+    fn cubic_is_simulated_with_the_ticks_that_are_asked_for() {
+        let case = |control: &str| Case { rtt_ms: 3.0, ..cases(&[control], true, Some(4.0)).remove(0) };
+        let of = |case: &Case, hz| simulated(case, hz, &[Disturbance::default()]).unwrap();
+        assert_ne!(of(&case("cubic"), 1000), of(&case("cubic"), 250));
+        assert_eq!(of(&case("reno"), 1000), of(&case("reno"), 250), "who does not go by ticks");
+        let mut row = Row {
+            case: case("cubic"),
+            simulated: Vec::new(),
+            kernel: Vec::new(),
+            disturbances: Vec::new(),
+            undisturbed: Vec::new(),
+            left_out: Vec::new(),
+            late_p99_us: 0.0,
+            skipped: None,
+        };
+        row.simulate(1, 1000).unwrap();
+        assert_eq!(row.simulated, of(&case("cubic"), 1000));
     }
 
     /// Runs were taken for those at their places: after one that was left out, and where runs were
@@ -313,7 +349,7 @@ mod tests {
         let case = &queue_cases(&["reno"], &["pie"], true, Some(2.0))[0];
         let of = |runs: &[Option<u64>]| {
             let list: Vec<_> = runs.iter().map(|run| Disturbance { run: *run, ..Disturbance::default() }).collect();
-            simulated(case, &list).unwrap()
+            simulated(case, tick::USUAL, &list).unwrap()
         };
         let places = of(&[None; 3]);
         assert_eq!(places.len(), 3, "chance plays a part");
@@ -328,7 +364,7 @@ mod tests {
         let of = |receiver: &Waits, sender: &Waits| {
             let disturbance =
                 Disturbance { receiver: receiver.clone(), sender: sender.clone(), ..Disturbance::default() };
-            simulated(case, &[disturbance]).unwrap()[0]
+            simulated(case, tick::USUAL, &[disturbance]).unwrap()[0]
         };
         let none = Waits::default();
         let [plain, data, acks] = [of(&none, &none), of(&late, &none), of(&none, &late)];
@@ -343,7 +379,7 @@ mod tests {
         let case = &cases(&["bbr"], true, Some(4.0))[0];
         let of = |timers: &str| {
             let disturbance = Disturbance { timers: timers.parse().unwrap(), ..Disturbance::default() };
-            simulated(case, &[disturbance]).unwrap()[0]
+            simulated(case, tick::USUAL, &[disturbance]).unwrap()[0]
         };
         let (plain, late) = (of(""), of(&"(4000) ".repeat(400)));
         assert!(late[0] < plain[0], "{late:?} {plain:?}");

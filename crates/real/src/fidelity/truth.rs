@@ -12,6 +12,7 @@ use flowstart_units::{Span, Time};
 use super::acks::{Hosts, late_acks};
 use super::cases::BACK;
 use super::sends::late_sends;
+use super::tick::USUAL;
 use super::{Disturbance, Lateness, disturbed, queue_cases, rtt, simulate, watch};
 
 /// Notes of a simulation what is known of a run of the kernel.
@@ -69,7 +70,7 @@ fn late_timers(most_us: u64, seed: u64) -> LateArrivals {
 /// BBR behind CoDel: the median wait with such hosts, without, and replayed, in ms.
 fn medians(acks_us: u64, timers_us: u64, run: u64) -> [f64; 3] {
     let case = &queue_cases(&["bbr"], &["codel"], false, None)[0];
-    let mut compiled = case.longer(0.0).unwrap().simulation(run).unwrap();
+    let mut compiled = case.longer(USUAL, 0.0).unwrap().simulation(run).unwrap();
     if acks_us > 0 {
         let spread = Span::from_micros(acks_us);
         compiled.simulation.links[BACK].jitter = Some(JitterConfig { spread, reorder: false });
@@ -88,7 +89,7 @@ fn medians(acks_us: u64, timers_us: u64, run: u64) -> [f64; 3] {
         ..Disturbance::default()
     };
     let [plain, replayed] = [&Disturbance::default(), &disturbance]
-        .map(|disturbance| simulate(case, run, disturbance).unwrap().0[2].unwrap());
+        .map(|disturbance| simulate(case, USUAL, run, disturbance).unwrap().0[2].unwrap());
     [hosts, plain, replayed]
 }
 
@@ -134,12 +135,12 @@ fn acks_are_held_up_when_they_were() {
     let stops = [(3_104, 3), (6_201, 5), (9_307, 4)];
     let row = stops.map(|(from, lasts)| [(at(from), Span::from_millis(lasts)), (at(from + lasts), Span::ZERO)]);
     let held = row.iter().flat_map(|[begins, ends]| [*begins, (begins.0 + begins.1 / 2, begins.1 / 2), *ends]);
-    let mut config = case.longer(0.0).unwrap().simulation(0).unwrap().simulation;
+    let mut config = case.longer(USUAL, 0.0).unwrap().simulation(0).unwrap().simulation;
     config.links[BACK].late = LateArrivals::new(held.collect());
     let hosts = given(&config);
     let way = Hosts { sender: 0, receiver: 1, back: config.flows[0].return_delay, handshake: None };
     let disturbance = Disturbance { acks: Lateness::new(&late_acks(&hosts, way).late), ..Disturbance::default() };
-    let replayed = given(&disturbed(case, 0, &disturbance).unwrap().simulation);
+    let replayed = given(&disturbed(case, USUAL, 0, &disturbance).unwrap().simulation);
     let [hosts, replayed] = [hosts, replayed].map(|given| silences(&given));
     assert_eq!((hosts.len(), replayed.len()), (3, 3), "{hosts:?} {replayed:?}");
     for (one, other) in hosts.iter().zip(&replayed) {
