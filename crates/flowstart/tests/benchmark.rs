@@ -344,15 +344,17 @@ fn what_is_measured_once_is_not_repeated() {
 fn modifiers_that_have_no_effect_on_real_hosts_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let before = |modifier: &str| format!("2 cubic/{modifier}");
-    let (linux, paced) = (before("linux"), before("paced"));
+    let (linux, ns3, paced) = (before("linux"), before("ns3"), before("paced"));
     for (more, word) in [
         (vec!["--quic", "cubic/ack1"], "ack1"),
         (vec!["--quic", "cubic,dctcp/noecn"], "noecn"),
         (vec!["--quic", "cubic", "--background", &linux], "linux"),
         (vec!["--real", "cubic", "--background", &linux], "linux"),
+        (vec!["--real", "cubic", "--background", &ns3], "ns3"),
         (vec!["--real", "cubic", "--background", &paced], "paced"),
         // What is simulated beside it has the modifier, and the kernel has not.
         (vec!["cubic", "--real", "cubic", "--background", &paced], "paced"),
+        (vec!["cubic", "--real", "cubic", "--background", &ns3], "ns3"),
         (vec!["--command", "true {rate} {seconds}", "--background", &paced], "paced"),
     ] {
         let refused = run(folder.path(), &[&["benchmark", "--no-report"], &more[..]].concat()).code(2);

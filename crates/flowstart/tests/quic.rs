@@ -279,6 +279,7 @@ fn what_is_wrong_is_one_sentence() {
         (vec!["serve", "--peer-time", "0s"], "nobody could be served"),
         (vec!["serve", "--connections", "0"], "0 is not in 1.."),
         (vec!["fetch", "127.0.0.1", "-C", "cubic/linux"], "leave out \"/linux\""),
+        (vec!["fetch", "127.0.0.1", "-C", "cubic/ns3"], "leave out \"/ns3\""),
         (vec!["fetch", "127.0.0.1", "-C", "quick_start+cubic"], "no room for a request"),
         (vec!["fetch", "127.0.0.1", "--file", "x", "-t", "1s", "-o", "x"], "cannot be used with"),
         (vec!["fetch", "127.0.0.1", "-C", "cubic@codel"], "leave out what follows @"),

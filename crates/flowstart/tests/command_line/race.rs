@@ -223,33 +223,48 @@ fn keys_of_a_file_that_a_race_does_not_heed_are_told() {
         said.trim_end(),
         "own.toml: duration, stop_when_complete, phases, [output] are for `flowstart run`, and no race heeds them"
     );
-    // Who is not simulated as ns-3 has it is not said to be.
-    std::fs::write(folder.path().join("ns3.toml"), format!("dialect = \"ns3\"\n{path}{flows}")).unwrap();
-    let said = told("ns3.toml");
-    assert!(said.starts_with("ns3.toml: dialect (of the racers) is for `flowstart run`"), "{said}");
     std::fs::write(folder.path().join("runs.toml"), format!("runs = 3\n{own}{path}{flows}")).unwrap();
     let few = ["--samples", "100", "--lasting", "5s", "--peers", "0", "--step", "10Mbit/s", "--no-report"];
     let ran = flowstart(folder.path()).args(["benchmark", "cubic", "--scenario", "runs.toml"]).args(few).assert();
     let said = String::from_utf8_lossy(&ran.success().get_output().stderr).into_owned();
     let keys = "runs.toml: duration, stop_when_complete, phases, [output], runs are for `flowstart run`";
     assert_eq!(said.lines().next(), Some(&*format!("{keys}, and no benchmark heeds them")), "{said}");
+    // Who is not simulated as ns-3 has it is not said to be.
+    std::fs::write(folder.path().join("ns3.toml"), format!("dialect = \"ns3\"\n{path}{flows}")).unwrap();
+    let benchmark = |who: &str| {
+        let ran = flowstart(folder.path()).args(["benchmark", who, "--scenario", "ns3.toml"]).args(few).assert();
+        String::from_utf8_lossy(&ran.success().get_output().stderr).into_owned()
+    };
+    let said = benchmark("cubic");
+    assert!(said.starts_with("ns3.toml: dialect (of the racers) is for `flowstart run`"), "{said}");
+    let said = benchmark("cubic/ns3");
+    assert!(!said.contains("dialect"), "{said}");
 }
 
 /// Racers had other hosts than those who were there before.
 #[test]
-fn racers_have_the_linux_dialect_of_a_file() {
+fn racers_have_the_dialect_of_a_file_unless_they_name_another() {
     let folder = empty();
-    let file = "dialect = \"linux\"\n[path]\ncapacity = \"30 Mbit/s\"\nrtt = \"10 ms\"\n[[flow]]\nsize = \"9 kB\"\n";
-    std::fs::write(folder.path().join("linux.toml"), file).unwrap();
-    let race = |racers: &'static str| ["compare", "linux.toml", "-C", racers, "-n", "9kB", "--runs", "1", "--json"];
-    let ran = flowstart(folder.path()).args(race("cubic,reno/linux")).assert().success();
-    let ran = ran.get_output();
-    assert_eq!(String::from_utf8_lossy(&ran.stderr), "");
-    let document: serde_json::Value = serde_json::from_slice(&ran.stdout).expect("JSON");
-    let label = |place: usize| document["contestants"][place]["label"].as_str().unwrap_or_default().to_owned();
-    assert_eq!([label(0), label(1)], ["hystart+cubic/linux", "slow_start+reno/linux"]);
-    let twice = refusal(folder.path(), &race("cubic,cubic/linux"));
-    assert!(twice.contains("is among the contestants twice") && twice.contains("dialect = \"linux\""), "{twice}");
+    let path = "[path]\ncapacity = \"30 Mbit/s\"\nrtt = \"10 ms\"\n[[flow]]\nsize = \"9 kB\"\n";
+    for (dialect, other) in [("linux", "ns3"), ("ns3", "linux")] {
+        let file = format!("{dialect}.toml");
+        std::fs::write(folder.path().join(&file), format!("dialect = \"{dialect}\"\n{path}")).unwrap();
+        let race =
+            |racers: &str| ["compare", &file, "-C", racers, "-n", "9kB", "--runs", "1", "--json"].map(str::to_owned);
+        let ran =
+            flowstart(folder.path()).args(race(&format!("cubic,reno/{dialect},cubic/{other}"))).assert().success();
+        let ran = ran.get_output();
+        assert_eq!(String::from_utf8_lossy(&ran.stderr), "");
+        let document: serde_json::Value = serde_json::from_slice(&ran.stdout).expect("JSON");
+        let label = |place: usize| document["contestants"][place]["label"].as_str().unwrap_or_default().to_owned();
+        let named = ["hystart+cubic", "slow_start+reno"].map(|name| format!("{name}/{dialect}"));
+        assert_eq!([label(0), label(1)], named);
+        assert_eq!(label(2), format!("hystart+cubic/{other}"));
+        let twice = race(&format!("cubic,cubic/{dialect}"));
+        let twice = refusal(folder.path(), &twice.each_ref().map(String::as_str));
+        let all = format!("dialect = \"{dialect}\"` all have /{dialect}");
+        assert!(twice.contains("is among the contestants twice") && twice.contains(&all), "{twice}");
+    }
 }
 
 #[test]
