@@ -20,6 +20,6 @@ mod serialize;
 mod time;
 
 pub use bytes::Bytes;
-pub use parse::{ParseUnitError, parse_fraction};
+pub use parse::{Number, ParseUnitError, parse_fraction};
 pub use rate::Rate;
 pub use time::{Span, Time};

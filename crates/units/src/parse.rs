@@ -36,6 +36,10 @@ struct Kind {
     name: &'static str,
     /// Spelling and factor; the first spelling with a given factor is the one suggested.
     units: &'static [(&'static str, u64)],
+    /// The smallest one, in words; what is less is not read as nothing.
+    least: &'static str,
+    /// There is no part of the smallest one. Others are measured: they are rounded to it.
+    is_counted: bool,
     /// Offered when a bare number was given, with `{}` for the number.
     likely: &'static str,
     /// Offered in its place from 1000 on.
@@ -80,6 +84,8 @@ const RATE: Kind = Kind {
         ("Mib/s", 1 << 20),
         ("Gib/s", 1 << 30),
     ],
+    least: "1 bit/s",
+    is_counted: false,
     likely: "{} Mbit/s",
     likely_from_1000: "{} Mbit/s",
     examples: "\"100 Mbit/s\", \"2.5 Gbit/s\" or \"800 kbit/s\"",
@@ -98,6 +104,8 @@ const SPAN: Kind = Kind {
         ("min", 60_000_000_000),
         ("h", 3_600_000_000_000),
     ],
+    least: "a nanosecond",
+    is_counted: false,
     likely: "{} ms",
     likely_from_1000: "{} ms",
     examples: "\"20 ms\", \"150 us\" or \"30 s\"",
@@ -123,75 +131,152 @@ const BYTES: Kind = Kind {
         ("GiB", 1 << 30),
         ("TiB", 1 << 40),
     ],
+    least: "a byte",
+    is_counted: true,
     likely: "{} kB",
     likely_from_1000: "{} B",
     examples: "\"100 kB\", \"10 MB\" or \"1500 B\"",
 };
 
-/// A decimal number as an exact fraction `digits / 10^decimals`.
+/// A number that a text begins with, as every quantity has it: decimal, without a sign, and if need
+/// be with a point, an exponent ("1e3") and underscores ("1_000").
+///
+/// ```
+/// use flowstart_units::Number;
+///
+/// let (number, unit) = Number::split("2.5e3 packets").unwrap();
+/// assert_eq!((number.to_f64(), number.to_whole(), unit), (2500.0, Some(2500), " packets"));
+/// assert!(Number::split("packets").is_none());
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Number<'a> {
+    /// All of it.
+    text: &'a str,
+    /// What stands before the exponent.
+    mantissa: &'a str,
+    exponent: i64,
+}
+
+impl<'a> Number<'a> {
+    /// Splits `text` into its number and the rest; `None` if it does not begin with one.
+    #[must_use]
+    pub fn split(text: &'a str) -> Option<(Self, &'a str)> {
+        let bytes = text.as_bytes();
+        let (mut at, mut has_digit, mut seen_point) = (0, false, false);
+        while let Some(byte) = bytes.get(at) {
+            match byte {
+                b'0'..=b'9' => has_digit = true,
+                b'_' if has_digit => {}
+                b'.' if !seen_point => seen_point = true,
+                _ => break,
+            }
+            at += 1;
+        }
+        if !has_digit {
+            return None;
+        }
+        let mantissa = &text[..at];
+        let mut exponent = 0_i64;
+        // An exponent only if digits follow, so that no unit starting with "e" is eaten.
+        if let [b'e' | b'E', tail @ ..] = &bytes[at..] {
+            let (negative, tail) = match tail {
+                [b'-', t @ ..] => (true, t),
+                [b'+', t @ ..] => (false, t),
+                t => (false, t),
+            };
+            let length = tail.iter().take_while(|b| b.is_ascii_digit()).count();
+            if length > 0 && length <= 3 {
+                for digit in &tail[..length] {
+                    exponent = exponent * 10 + i64::from(digit - b'0');
+                }
+                if negative {
+                    exponent = -exponent;
+                }
+                at = bytes.len() - tail.len() + length;
+            }
+        }
+        Some((Self { text: &text[..at], mantissa, exponent }, &text[at..]))
+    }
+
+    /// The nearest float; infinite if it is larger than any.
+    #[must_use]
+    pub fn to_f64(self) -> f64 {
+        let plain: String = self.text.chars().filter(|c| *c != '_').collect();
+        plain.parse().unwrap_or(f64::NAN)
+    }
+
+    /// The number itself, if it is a whole one that can be held.
+    #[must_use]
+    pub fn to_whole(self) -> Option<u64> {
+        let (value, is_exact) = self.decimal()?.times(1)?;
+        is_exact.then_some(value)
+    }
+
+    /// `None` if it has too many digits, or is too large.
+    fn decimal(self) -> Option<Decimal> {
+        let (mut digits, mut count, mut decimals, mut seen_point) = (0_u128, 0, -self.exponent, false);
+        for byte in self.mantissa.bytes() {
+            match byte {
+                b'0'..=b'9' => {
+                    count += 1;
+                    if count > MAX_DIGITS {
+                        return None;
+                    }
+                    digits = digits * 10 + u128::from(byte - b'0');
+                    decimals += i64::from(seen_point);
+                }
+                b'.' => seen_point = true,
+                _ => {}
+            }
+        }
+        while decimals < 0 {
+            digits = digits.checked_mul(10)?;
+            decimals += 1;
+        }
+        let mut is_cut = false;
+        while decimals > MAX_DECIMALS {
+            is_cut |= digits % 10 > 0;
+            digits /= 10;
+            decimals -= 1;
+        }
+        Some(Decimal { digits, decimals: decimals as u32, is_cut })
+    }
+}
+
+/// A decimal number as a fraction `digits / 10^decimals`.
 struct Decimal {
     digits: u128,
     decimals: u32,
+    /// It is a little more than that: further decimals were cut off.
+    is_cut: bool,
+}
+
+impl Decimal {
+    fn is_zero(&self) -> bool {
+        self.digits == 0 && !self.is_cut
+    }
+
+    /// So many times the number, rounded to the nearest whole one, and whether that is exact;
+    /// `None` if it is too large.
+    fn times(&self, factor: u64) -> Option<(u64, bool)> {
+        let scale = 10_u128.pow(self.decimals);
+        let product = self.digits.checked_mul(u128::from(factor))?;
+        let (whole, rest) = (product / scale, product % scale);
+        let value = u64::try_from(whole + u128::from(rest >= scale.div_ceil(2) && rest > 0)).ok()?;
+        Some((value, rest == 0 && !self.is_cut))
+    }
+
+    /// True if so many times the number is above 0 and below 1.
+    fn is_less_than_one(&self, factor: u64) -> bool {
+        let product = self.digits.checked_mul(u128::from(factor));
+        !self.is_zero() && product.is_some_and(|product| product < 10_u128.pow(self.decimals))
+    }
 }
 
 /// The longest number that is read: enough for every u64 with nine decimals.
 const MAX_DIGITS: usize = 30;
-
-/// Splits `text` into a non-negative decimal number (with an optional exponent) and the rest.
-fn split_number(text: &str) -> Option<(Decimal, &str)> {
-    let bytes = text.as_bytes();
-    let mut digits: u128 = 0;
-    let mut count = 0;
-    let mut decimals = 0_i64;
-    let mut seen_point = false;
-    let mut at = 0;
-    while at < bytes.len() {
-        match bytes[at] {
-            digit @ b'0'..=b'9' => {
-                count += 1;
-                if count > MAX_DIGITS {
-                    return None;
-                }
-                digits = digits * 10 + u128::from(digit - b'0');
-                decimals += i64::from(seen_point);
-            }
-            b'_' if count > 0 => {}
-            b'.' if !seen_point => seen_point = true,
-            _ => break,
-        }
-        at += 1;
-    }
-    if count == 0 {
-        return None;
-    }
-    // An exponent only if digits follow, so that no unit starting with "e" is eaten.
-    let rest = &bytes[at..];
-    if let [b'e' | b'E', tail @ ..] = rest {
-        let (negative, tail) = match tail {
-            [b'-', t @ ..] => (true, t),
-            [b'+', t @ ..] => (false, t),
-            t => (false, t),
-        };
-        let length = tail.iter().take_while(|b| b.is_ascii_digit()).count();
-        if length > 0 && length <= 3 {
-            let mut exponent = 0_i64;
-            for digit in &tail[..length] {
-                exponent = exponent * 10 + i64::from(digit - b'0');
-            }
-            at = bytes.len() - tail.len() + length;
-            decimals -= if negative { -exponent } else { exponent };
-        }
-    }
-    while decimals < 0 {
-        digits = digits.checked_mul(10)?;
-        decimals += 1;
-    }
-    while decimals > 30 {
-        digits /= 10;
-        decimals -= 1;
-    }
-    Some((Decimal { digits, decimals: decimals as u32 }, &text[at..]))
-}
+/// The most decimals that are kept apart.
+const MAX_DECIMALS: i64 = 30;
 
 fn parse(kind: &Kind, text: &str) -> Result<u64, ParseUnitError> {
     let trimmed = text.trim();
@@ -199,14 +284,15 @@ fn parse(kind: &Kind, text: &str) -> Result<u64, ParseUnitError> {
     if trimmed.starts_with('-') {
         return Err(wrong(format!("\"{trimmed}\" is negative")));
     }
-    let Some((number, unit)) = split_number(trimmed) else {
+    let read = Number::split(trimmed).and_then(|(number, unit)| Some((number.decimal()?, unit)));
+    let Some((number, unit)) = read else {
         return Err(wrong(format!("\"{trimmed}\" is not a {}", kind.name)));
     };
     let unit = unit.trim();
     let factor = if let Some((_, factor)) = kind.units.iter().find(|(name, _)| *name == unit) {
         *factor
     } else if unit.is_empty() {
-        if number.digits == 0 {
+        if number.is_zero() {
             return Ok(0);
         }
         let large = number.digits >= 1000 * 10_u128.pow(number.decimals);
@@ -227,10 +313,17 @@ fn parse(kind: &Kind, text: &str) -> Result<u64, ParseUnitError> {
         };
         return Err(wrong(format!("\"{unit}\" is not a unit of {}; known are {}", kind.name, known.join(", "))));
     };
-    let scale = 10_u128.pow(number.decimals);
-    let value = number.digits.checked_mul(u128::from(factor)).map(|product| (product + scale / 2) / scale);
-    match value.map(u64::try_from) {
-        Some(Ok(value)) if value < u64::MAX => Ok(value),
+    if number.is_less_than_one(factor) {
+        return Err(wrong(format!("\"{trimmed}\" is less than {}, which is the least", kind.least)));
+    }
+    match number.times(factor) {
+        // A decimal fraction of a power of two is hardly ever whole: whoever writes "0.1 MiB" means the
+        // nearest.
+        Some((value, false)) if kind.is_counted && (factor == 1 || !factor.is_power_of_two()) => Err(wrong(format!(
+            "\"{trimmed}\" is no whole number of {}; did you mean \"{value} {}\"?",
+            kind.units[1].0, kind.units[0].0
+        ))),
+        Some((value, _)) if value < u64::MAX => Ok(value),
         _ => Err(wrong(format!("\"{trimmed}\" is larger than any {} that can be simulated", kind.name))),
     }
 }
@@ -239,7 +332,8 @@ impl FromStr for Rate {
     type Err = ParseUnitError;
 
     /// Reads "100 Mbit/s", "100Mbps", "12.5 MB/s"; bits without "/s", as `tc` has them ("100Mbit"),
-    /// are per second too. A bare number is refused, and so are bytes without "/s".
+    /// are per second too. A bare number is refused, and so are bytes without "/s". Rounded to the
+    /// nearest bit/s; what is above zero and below one is refused.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         parse(&RATE, text).map(Self::from_bps)
     }
@@ -248,7 +342,8 @@ impl FromStr for Rate {
 impl FromStr for Span {
     type Err = ParseUnitError;
 
-    /// Reads "20 ms", "1.5s", "150 us". A bare number other than 0 is refused.
+    /// Reads "20 ms", "1.5s", "150 us". A bare number other than 0 is refused. Rounded to the
+    /// nearest nanosecond; what is above zero and below one is refused.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         parse(&SPAN, text).map(Self::from_nanos)
     }
@@ -266,7 +361,8 @@ impl FromStr for crate::Time {
 impl FromStr for Bytes {
     type Err = ParseUnitError;
 
-    /// Reads "100 kB", "1500B", "2 MiB". A bare number other than 0 is refused.
+    /// Reads "100 kB", "1500B", "2 MiB". A bare number other than 0 is refused, and so is what is
+    /// no whole number of bytes ("0.5 B"), but for powers of 1024: "0.1 MiB" is the nearest number.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         parse(&BYTES, text).map(Self::new)
     }
@@ -331,6 +427,63 @@ mod tests {
         }
     }
 
+    /// "0.5B" was read as one byte.
+    #[test]
+    fn parts_of_a_byte_are_refused_and_parts_of_larger_units_are_not() {
+        for (text, bytes) in [("0.5 kB", 500), ("1e-1 kB", 100), ("1.0 B", 1), ("10e-1 B", 1), ("1.5 KiB", 1536)] {
+            assert_eq!(text.parse(), Ok(Bytes::new(bytes)), "{text}");
+        }
+        for (text, likely) in [("1.5 B", "2 B"), ("1.2345 kB", "1235 B"), ("1500.25 bytes", "1500 B")] {
+            let message = text.parse::<Bytes>().unwrap_err().to_string();
+            let sentence = format!("\"{text}\" is no whole number of bytes; did you mean \"{likely}\"?");
+            assert!(message.starts_with(&sentence), "{message}");
+        }
+        assert_eq!("0.1 MiB".parse(), Ok(Bytes::new(104_858)), "104857.6");
+    }
+
+    #[test]
+    fn what_is_less_than_the_smallest_unit_is_neither_nothing_nor_that_unit() {
+        for text in ["0.5 B", "0.4B", "0.0001 KiB", "1e-40 B", "0.0001 kB"] {
+            let message = text.parse::<Bytes>().unwrap_err().to_string();
+            assert!(message.contains("is less than a byte, which is the least"), "{message}");
+        }
+        for text in ["0.5 bit/s", "0.1 bit/s", "1e-4 kbit/s", "1e-99 Gbit/s"] {
+            let message = text.parse::<Rate>().unwrap_err().to_string();
+            assert!(message.contains("is less than 1 bit/s, which is the least"), "{message}");
+        }
+        for text in ["0.5 ns", "0.1ns", "1e-10 s", "1e-999 s"] {
+            let message = text.parse::<Span>().unwrap_err().to_string();
+            assert!(message.contains("is less than a nanosecond, which is the least"), "{message}");
+        }
+        // Rates and times are measured, not counted: they are rounded.
+        assert_eq!("1.5 bit/s".parse(), Ok(Rate::from_bps(2)));
+        assert_eq!("1.0004 us".parse(), Ok(Span::from_nanos(1000)));
+        for nothing in ["0", "0.0 B", "0e5 B", "0e-99 B"] {
+            assert_eq!(nothing.parse(), Ok(Bytes::ZERO), "{nothing}");
+        }
+    }
+
+    #[test]
+    fn a_number_is_split_off_with_point_exponent_and_underscores() {
+        for (text, float, whole, rest) in [
+            ("1e0 BDP", 1.0, Some(1), " BDP"),
+            ("2.5E1packets", 25.0, Some(25), "packets"),
+            ("1_000.5", 1000.5, None, ""),
+            ("1e-3 x", 0.001, None, " x"),
+            ("3 eggs", 3.0, Some(3), " eggs"),
+            ("3e", 3.0, Some(3), "e"),
+            ("18446744073709551615", 18_446_744_073_709_551_615.0, Some(u64::MAX), ""),
+            ("18446744073709551616", 18_446_744_073_709_551_616.0, None, ""),
+            ("1e999", f64::INFINITY, None, ""),
+        ] {
+            let (number, after) = Number::split(text).unwrap();
+            assert_eq!((number.to_f64(), number.to_whole(), after), (float, whole, rest), "{text}");
+        }
+        for text in ["", ".", "_1", "-1", "e3", "packets"] {
+            assert!(Number::split(text).is_none(), "{text}");
+        }
+    }
+
     #[test]
     fn negative_huge_and_nonsense_are_refused() {
         assert!("-5 ms".parse::<Span>().unwrap_err().to_string().contains("negative"));
@@ -358,6 +511,7 @@ mod tests {
             let _ = text.parse::<Rate>();
             let _ = text.parse::<Span>();
             let _ = text.parse::<Bytes>();
+            let _ = Number::split(&text).map(|(number, _)| (number.to_f64(), number.to_whole()));
             let _ = parse_fraction(&text);
         }
 
