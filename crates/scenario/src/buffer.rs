@@ -7,7 +7,7 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use flowstart_units::{Bytes, Rate, Span};
+use flowstart_units::{Bytes, Number, ParseUnitError, Rate, Span};
 
 /// Size of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,35 +34,32 @@ impl FromStr for Buffer {
         if text == "unlimited" {
             return Ok(Self::Unlimited);
         }
-        let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-        let (number, unit) = (&text[..split], text[split..].trim());
+        let not_a_buffer = || format!("\"{text}\" is not a buffer; {EXAMPLES}");
+        let too_large = || format!("\"{text}\" is larger than any buffer that can be simulated; {EXAMPLES}");
         let zero = || {
             Err("a buffer of 0 has room for no packet, so the link would send nothing; the smallest is \"1 packet\""
                 .to_owned())
         };
-        let buffer = match unit {
-            "BDP" | "bdp" | "Bdp" => {
-                let products: f64 = number.parse().map_err(|_| format!("\"{text}\" is not a buffer; {EXAMPLES}"))?;
-                // More than a million BDP is a slip of the pen.
-                if products > 1e6 {
-                    return Err(format!("\"{text}\" is larger than any buffer that can be simulated; {EXAMPLES}"));
-                }
-                Self::Bdp(products)
-            }
-            "packets" | "packet" | "pkts" | "pkt" | "p" => Self::Packets(
-                number.parse().map_err(|_| format!("\"{text}\" is not a whole number of packets; {EXAMPLES}"))?,
-            ),
+        let (number, unit) = Number::split(text).ok_or_else(not_a_buffer)?;
+        let buffer = match unit.trim() {
+            // More than a million BDP is a slip of the pen.
+            "BDP" | "bdp" | "Bdp" if number.to_f64() > 1e6 => return Err(too_large()),
+            "BDP" | "bdp" | "Bdp" => Self::Bdp(number.to_f64()),
+            "packets" | "packet" | "pkts" | "pkt" | "p" => Self::Packets(match number.to_whole() {
+                Some(packets) => packets,
+                None if number.to_f64() >= u64::MAX as f64 => return Err(too_large()),
+                None => return Err(format!("\"{text}\" is not a whole number of packets; {EXAMPLES}")),
+            }),
             "ns" | "us" | "µs" | "ms" | "s" => {
-                Self::Time(text.parse().map_err(|error: flowstart_units::ParseUnitError| error.to_string())?)
+                Self::Time(text.parse().map_err(|error: ParseUnitError| error.to_string())?)
             }
-            "" if number.parse::<f64>().is_ok_and(|n| n == 0.0) => return zero(),
-            "" if !number.is_empty() => {
-                return Err(format!("\"{text}\" has no unit; did you mean \"{text} packets\"? {EXAMPLES}"));
-            }
-            _ => match text.parse::<Bytes>() {
-                Ok(bytes) => Self::Bytes(bytes),
-                Err(_) => return Err(format!("\"{text}\" is not a buffer; {EXAMPLES}")),
-            },
+            "" if number.to_f64() == 0.0 => return zero(),
+            "" => return Err(format!("\"{text}\" has no unit; did you mean \"{text} packets\"? {EXAMPLES}")),
+            unit => Self::Bytes(text.parse().map_err(|error: ParseUnitError| {
+                // Where it is not the unit, it is the number that cannot be.
+                let is_size = format!("1 {unit}").parse::<Bytes>().is_ok();
+                if is_size { error.to_string() } else { not_a_buffer() }
+            })?),
         };
         match buffer {
             Self::Bdp(n) if n <= 0.0 => zero(),
@@ -157,9 +154,40 @@ mod tests {
         assert_eq!("1packet".parse(), Ok(Buffer::Packets(1)));
     }
 
+    /// "1e0 BDP" was no buffer, though "1e0 kB" was one.
+    #[test]
+    fn numbers_read_as_those_of_every_quantity() {
+        for (text, buffer) in [
+            ("1e0 BDP", Buffer::Bdp(1.0)),
+            ("2.5e-1 BDP", Buffer::Bdp(0.25)),
+            ("1_000 BDP", Buffer::Bdp(1000.0)),
+            ("1e2 packets", Buffer::Packets(100)),
+            ("1.5e1 packets", Buffer::Packets(15)),
+            ("1e0 kB", Buffer::Bytes(Bytes::new(1000))),
+            ("1e1 ms", Buffer::Time(Span::from_millis(10))),
+        ] {
+            assert_eq!(text.parse(), Ok(buffer), "{text}");
+        }
+        for (text, part) in [
+            ("0.5 packets", "is not a whole number of packets"),
+            ("1e-1 packets", "is not a whole number of packets"),
+            ("1e30 packets", "is larger than any buffer"),
+            ("1e18 BDP", "is larger than any buffer"),
+            ("1e999 BDP", "is larger than any buffer"),
+            ("0.5 B", "is less than a byte"),
+            ("1500.5 B", "is no whole number of bytes; did you mean \"1501 B\"?"),
+            ("1e0", "has no unit; did you mean \"1e0 packets\"?"),
+            ("1e1 elephants", "is not a buffer"),
+            ("BDP", "is not a buffer"),
+        ] {
+            let message = text.parse::<Buffer>().unwrap_err();
+            assert!(message.contains(part), "{text}: {message}");
+        }
+    }
+
     #[test]
     fn nothing_zero_and_nonsense_are_refused_with_what_would_be_right() {
-        for text in ["0", "0 packets", "0 BDP", "0 B", "0 ms"] {
+        for text in ["0", "0e0", "0 packets", "0 BDP", "0 B", "0 ms"] {
             assert!(text.parse::<Buffer>().unwrap_err().contains("smallest is \"1 packet\""), "{text}");
         }
         assert!("100".parse::<Buffer>().unwrap_err().contains("did you mean \"100 packets\"?"));
