@@ -145,8 +145,8 @@ impl<'a> Shown<'a> {
             "contestant": scores.label,
             "medians": medians,
             "on_the_front": self.scores.on_the_front()[place],
-            "lost_caused": self.scores.losses(scores),
-            "lost_caused_idle": self.scores.idle_losses(scores),
+            "lost_caused": number(self.scores.losses(scores)),
+            "lost_caused_idle": number(self.scores.idle_losses(scores)),
             "cells": scores.cells.iter().map(|cell| self.cell(cell)).collect::<Vec<_>>(),
         });
         if let (false, Json::Object(fields)) = (goals.is_empty(), &mut document) {

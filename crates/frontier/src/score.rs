@@ -224,7 +224,7 @@ impl Scores {
             let or_nan = |value: Option<f64>| value.unwrap_or(f64::NAN);
             let (speed, delay) =
                 (contestant.median_of(DEFICIT.measure()), contestant.median(|score| score.added_delay));
-            [or_nan(speed), or_nan(delay), self.losses(contestant)]
+            [or_nan(speed), or_nan(delay), or_nan(self.losses(contestant))]
         };
         undominated(&self.contestants.iter().map(point).collect::<Vec<_>>())
     }
@@ -234,16 +234,17 @@ impl Scores {
         contestant.cells.iter().filter(|score| self.cells[score.cell].load == LoadKind::Idle)
     }
 
-    /// Packets lost because of a contestant, all cells together, on an idle path.
+    /// Packets lost because of a contestant, all cells together, on an idle path; `None` if there
+    /// is no such cell.
     #[must_use]
-    pub fn idle_losses(&self, contestant: &ContestantScores) -> f64 {
-        self.idle(contestant).filter_map(|score| score.get(START_LOST.measure())).sum()
+    pub fn idle_losses(&self, contestant: &ContestantScores) -> Option<f64> {
+        lost(self.idle(contestant))
     }
 
     /// The same over all cells.
     #[must_use]
-    pub fn losses(&self, contestant: &ContestantScores) -> f64 {
-        contestant.cells.iter().filter_map(|score| score.get(START_LOST.measure())).sum()
+    pub fn losses(&self, contestant: &ContestantScores) -> Option<f64> {
+        lost(contestant.cells.iter())
     }
 
     /// The scores of one contestant by the levels of a factor.
@@ -259,6 +260,11 @@ impl Scores {
         }
         groups
     }
+}
+
+/// Packets lost because of a contestant in these cells; `None` if nobody counted any.
+fn lost<'a>(cells: impl Iterator<Item = &'a CellScore>) -> Option<f64> {
+    cells.filter_map(|score| score.get(START_LOST.measure())).reduce(|sum, lost| sum + lost)
 }
 
 /// Over the seeds: the median, but the mean of what is lost, so that a loss with one seed in ten is

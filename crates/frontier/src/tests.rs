@@ -387,6 +387,30 @@ fn losses_count_as_means_over_the_seeds_and_everything_else_as_medians() {
     );
 }
 
+/// "lost_caused" was -0.0: the sum of no floats.
+#[test]
+fn of_cells_that_nobody_simulated_nothing_is_known_to_be_lost() {
+    let frontier = small(&["paced_chirping+cubic"], vec![2]);
+    let records = frontier.works().into_iter().map(|work| (work, None)).collect();
+    let document = Shown::new(&FrontierResult { frontier, records }, "paced_chirping").to_json();
+    assert_eq!(document["simulated"], 0);
+    for contestant in document["contestants"].as_array().unwrap() {
+        assert!(contestant["medians"]["deficit_bdp"].is_null(), "{contestant}");
+        for name in ["lost_caused", "lost_caused_idle"] {
+            assert!(contestant[name].is_null(), "{name}: {contestant}");
+        }
+    }
+}
+
+#[test]
+fn losses_of_cells_that_lost_nothing_are_zero() {
+    let scores = scored(&[(START_LOST.measure(), 0.0)], &[(START_LOST.measure(), 2.5)]);
+    let [reference, contestant] = &scores.contestants[..] else { panic!("two race") };
+    let losses = |scores: &Scores, one| (scores.losses(one), scores.idle_losses(one));
+    assert_eq!(losses(&scores, reference), (Some(0.0), Some(0.0)));
+    assert_eq!(losses(&scores, contestant), (Some(5.0), Some(5.0)));
+}
+
 proptest! {
     #[test]
     fn a_median_lies_in_the_middle(values in prop::collection::vec(-1e6..1e6_f64, 1..40)) {

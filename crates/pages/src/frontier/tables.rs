@@ -121,8 +121,8 @@ fn medians(shown: &Shown<'_>) -> Table {
             let theirs = shown.scores.contestants[shown.scores.reference].median(value);
             if *name == "delay_ratio" { compared(found, theirs, *digits) } else { number(found, *digits) }
         }));
-        cells.push(Cell::number(shown.scores.losses(contestant), 0));
-        cells.push(Cell::number(shown.scores.idle_losses(contestant), 0));
+        cells.push(number(shown.scores.losses(contestant), 0));
+        cells.push(number(shown.scores.idle_losses(contestant), 0));
         cells.push(if on { Cell::text("yes") } else { Cell::Missing });
         table.push_colored(color, cells);
     }
