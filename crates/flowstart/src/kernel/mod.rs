@@ -119,8 +119,12 @@ mod program {
             flowstart_kernel::unload(*algorithm).map_err(|problem| failure(&problem))?;
             print(&format!("{} is unloaded\n", algorithm.kernel_name()))?;
         }
-        // "Nothing to unload" would not be true if something is there that cannot be seen.
-        if algorithms.is_empty() { said_unseen() } else { Ok(()) }
+        if !algorithms.is_empty() {
+            return Ok(());
+        }
+        // "None to unload" would not be true if something is there that cannot be seen.
+        said_unseen()?;
+        if all.is_empty() { print("no algorithm of flowstart is loaded: there is none to unload\n") } else { Ok(()) }
     }
 
     /// Fails if the kernel has something under our names that this user may not look at.

@@ -101,6 +101,9 @@ mod program {
             Some(device) => vec![router_at(device, netns).map_err(|problem| failure(&problem))?],
             None => routers().map_err(|problem| failure(&problem))?,
         };
+        if all.is_empty() {
+            return print("no device here is a Quick-Start router: there is none to unload\n");
+        }
         for router in all {
             let name = name(&router);
             router.unload().map_err(|problem| failure(&problem))?;

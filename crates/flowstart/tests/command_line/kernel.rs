@@ -161,6 +161,35 @@ fn what_would_end_with_the_mount_namespace_that_it_is_loaded_in_is_refused() {
     assert!(output.stdout.is_empty(), "{output:?}");
 }
 
+/// Nothing was said, as if something had been unloaded.
+#[test]
+#[cfg(feature = "kernel")]
+fn where_nothing_is_loaded_unloading_says_so() {
+    let folder = empty();
+    let program = assert_cmd::cargo::cargo_bin("flowstart");
+    for (command, sentence) in [
+        ("router", "no device here is a Quick-Start router: there is none to unload\n"),
+        ("kernel", "no algorithm of flowstart is loaded: there is none to unload\n"),
+    ] {
+        // Nobody's BPF file system is in sight, and so nothing that is loaded.
+        let script = "umount -l /sys/fs/bpf /run/flowstart/bpf 2>/dev/null; exec \"$0\" \"$1\" unload";
+        let mut unshare = std::process::Command::new("unshare");
+        let output = unshare
+            .args(["--mount", "sh", "-c", script])
+            .arg(&program)
+            .arg(command)
+            .current_dir(folder.path())
+            .output();
+        let Some(output) = output.ok().filter(|output| ![Some(1), Some(127)].contains(&output.status.code())) else {
+            let _ =
+                writeln!(std::io::stderr(), "skipped: no mount namespace can be made here (needs root, util-linux)");
+            return;
+        };
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), sentence);
+    }
+}
+
 #[test]
 #[cfg(feature = "kernel")]
 fn without_its_capabilities_loading_into_the_kernel_says_which_are_missing() {
