@@ -88,6 +88,10 @@ const TAKEN: &str = "abstract as async await become box break const continue cra
 const TYPES: &str = "Ack Box Debug Default Err Exit ExitReason FlowStart Ok Option OwnError Result Some Span \
                      AfterAck StartConfig Window";
 
+/// Devices to Windows, where no folder and no file can have their names, whatever the ending.
+const DEVICES: &str = "con prn aux nul com0 com1 com2 com3 com4 com5 com6 com7 com8 com9 \
+                       lpt0 lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 lpt9";
+
 /// Longest name: that of a package may be no longer on crates.io.
 const LONGEST_NAME: usize = 64;
 
@@ -107,6 +111,12 @@ fn check_name(name: &str) -> Done {
         return Err(Failure::usage(format!(
             "\"{name}\" cannot name a crate and a start; use lower-case letters, digits and underscores \
              that are no word of Rust, as in \"my_start\""
+        )));
+    }
+    if is_one_of(DEVICES, name) {
+        return Err(Failure::usage(format!(
+            "\"{name}\" cannot name a crate: Windows reserves it for a device, so that no folder can have it there; \
+             choose another name, as \"my_start\""
         )));
     }
     let kind = match name {
@@ -159,6 +169,18 @@ mod tests {
         }
         assert!(check_name("my_start2").is_ok());
         assert_eq!(type_name("my_start2"), "MyStart2");
+    }
+
+    /// Cargo makes no package of such a name on Windows, and warns of it elsewhere.
+    #[test]
+    fn names_that_windows_reserves_are_refused_with_the_reason() {
+        for name in "con prn aux nul com1 com9 lpt1 lpt9".split(' ') {
+            let (_, said) = check_name(name).unwrap_err().told();
+            assert!(said.contains(&format!("\"{name}\"")) && said.contains("Windows reserves it"), "{said}");
+        }
+        for name in ["console", "nul2", "com10", "lpt", "aux_start"] {
+            assert!(check_name(name).is_ok(), "{name}");
+        }
     }
 
     #[test]
