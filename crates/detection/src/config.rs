@@ -25,6 +25,10 @@ pub enum Jitter {
 /// wait, and at 1 bit/s that took hours.
 const SLOWEST: Rate = Rate::from_bps(1000);
 
+/// The fastest: at 1 Tbit/s each of the two sent so much before the first ACK could tell that it was
+/// too much that memory ended.
+const FASTEST: Rate = Rate::from_mbps(10_000);
+
 /// Constants of the detector; the defaults are those of the implementation, with the paper's in
 /// brackets where they differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,7 +38,7 @@ const SLOWEST: Rate = Rate::from_bps(1000);
     serde(deny_unknown_fields, default)
 )]
 pub struct DetectorConfig {
-    /// Rate of the first flow at the beginning, at least 1 kbit/s; default 1 Mbit/s. The second
+    /// Rate of the first flow at the beginning, 1 kbit/s to 10 Gbit/s; default 1 Mbit/s. The second
     /// sends at twice the rate.
     pub first_rate: Rate,
     /// Length of a monitor interval in average RTTs, above 0 up to 100; default 1.5 (1).
@@ -92,7 +96,8 @@ impl DetectorConfig {
     /// Names the first field that is not, and what it must be.
     pub fn validate(&self) -> Result<(), InvalidConfig> {
         let check = InvalidConfig::unless;
-        check(self.first_rate >= SLOWEST, "first_rate", "at least 1 kbit/s")?;
+        let rates = SLOWEST..=FASTEST;
+        check(rates.contains(&self.first_rate), "first_rate", "between 1 kbit/s and 10 Gbit/s")?;
         check(self.interval_rtts > 0.0 && self.interval_rtts <= 100.0, "interval_rtts", "above 0 and at most 100")?;
         check(self.max_rate > Rate::ZERO, "max_rate", "above 0")?;
         check((0.0..=100.0).contains(&self.released_rtts), "released_rtts", "between 0 and 100")?;
@@ -113,7 +118,8 @@ mod tests {
         assert_eq!(refused(base), None);
         let first_rate = |bps| refused(DetectorConfig { first_rate: Rate::from_bps(bps), ..base });
         assert_eq!([0, 1, 999].map(first_rate), [Some("first_rate"); 3]);
-        assert_eq!(first_rate(1000), None);
+        assert_eq!([10_000_000_001, 1_000_000_000_000, u64::MAX].map(first_rate), [Some("first_rate"); 3]);
+        assert_eq!([1000, 10_000_000_000].map(first_rate), [None; 2]);
         assert_eq!(refused(DetectorConfig { max_rate: Rate::ZERO, ..base }), Some("max_rate"));
         let interval = |interval_rtts| refused(DetectorConfig { interval_rtts, ..base });
         assert_eq!([0.0, 100.1, f64::NAN].map(interval), [Some("interval_rtts"); 3]);

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use flowstart_simulator::{FlowConfig, SimulationConfig, Traffic, Workload};
+use flowstart_congestion::StartConfig;
+use flowstart_simulator::{FlowConfig, SimulationConfig, TcpConfig, Traffic, Workload};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::compile::MOST_FLOWS;
@@ -79,13 +80,25 @@ impl Scenario {
         cores: u64,
     ) -> Result<(), Problem> {
         let at_once = self.runs.min(cores).max(1);
-        let need = Need {
-            bytes: times(self.under_way(simulation), times(PER_PACKET_UNDER_WAY, at_once)),
-            key: if self.path.is_some() { "path.capacity" } else { "link" },
-            advice: "packets on their way take most of it: less capacity, a shorter round trip, a smaller buffer or a \
-                     shorter duration would do",
-        };
-        fits([need], free)
+        let per_packet = times(PER_PACKET_UNDER_WAY, at_once);
+        // What starts send without having heard of the path, beyond what would be there anyway.
+        let there = self.under_way(simulation, |_| Rate::ZERO);
+        let blind = self.under_way(simulation, first_rate).saturating_sub(there);
+        let needs = [
+            Need {
+                bytes: times(there, per_packet),
+                key: if self.path.is_some() { "path.capacity" } else { "link" },
+                advice: "packets on their way take most of it: less capacity, a shorter round trip, a smaller buffer or a \
+                         shorter duration would do",
+            },
+            Need {
+                bytes: times(blind, per_packet),
+                key: "flow",
+                advice: "packets that a start sends before the first ACK take most of it: a lower first_rate or a shorter \
+                         round trip would do",
+            },
+        ];
+        fits(needs, free)
     }
 
     fn check_memory_of(&self, free: impl FnOnce() -> u64, cores: u64) -> Result<(), Problem> {
@@ -140,8 +153,9 @@ impl Scenario {
     }
 
     /// Packets that links may hold at once, on their way or in their queues: no more than flows may
-    /// have sent until then. Links and queues without limits leave it to windows.
-    fn under_way(&self, simulation: &SimulationConfig) -> u64 {
+    /// have sent until then, and at least what the `first` rate of a connection gives until its first
+    /// ACK. Links and queues without limits leave it to windows.
+    fn under_way(&self, simulation: &SimulationConfig, first: impl Fn(&TcpConfig) -> Rate) -> u64 {
         let packet = simulation.flows.iter().map(packet_bytes).min().unwrap_or(1500).max(1);
         // By link: what is on its way for the longest of the round trips over it.
         let mut most = vec![0_u64; simulation.links.len()];
@@ -163,6 +177,7 @@ impl Scenario {
                     )
                 }
                 Traffic::Tcp(tcp) => {
+                    let rate = rate.max(first(tcp));
                     let writes = match &tcp.workload {
                         Workload::Greedy | Workload::Replies(_) => u64::MAX,
                         Workload::Sized(size) => size.get(),
@@ -299,6 +314,15 @@ fn packet_bytes(flow: &FlowConfig) -> u64 {
     match &flow.traffic {
         Traffic::Tcp(tcp) => u64::from(tcp.sender.mss) + u64::from(tcp.sender.header_bytes),
         Traffic::Udp(udp) => udp.packet.into(),
+    }
+}
+
+/// At what rate this flow begins to send, whatever the path carries; zero where ACKs lead it.
+fn first_rate(tcp: &TcpConfig) -> Rate {
+    match &tcp.controller.start {
+        // The second connection is twice as fast as the first.
+        StartConfig::TwoFlowProbe(detector) => detector.first_rate.mul_ratio(if detector.single { 1 } else { 3 }, 1),
+        _ => Rate::ZERO,
     }
 }
 

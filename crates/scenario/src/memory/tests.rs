@@ -119,6 +119,32 @@ fn packets_on_their_way_that_do_not_fit_are_refused_before_the_run() {
     assert!(complaint("capacity = \"10 Mbit/s\"\ndelay = \"0 s\"", datagrams).is_some());
 }
 
+/// At 1 Tbit/s they ended the memory; such a rate is refused now, and on long paths less is too
+/// much.
+#[test]
+fn what_a_start_sends_before_the_first_ack_is_on_its_way_too() {
+    let text = |rate: &str, rtt: &str, more: &str| {
+        format!(
+            "duration = \"10 s\"\n[path]\nrtt = \"{rtt}\"\ncapacity = \"10 Mbit/s\"\n[[flow]]\n{more}\
+             flow_start = {{ name = \"two_flow_probe\", first_rate = \"{rate}\" }}\n"
+        )
+    };
+    let complaint = |rate: &str, rtt: &str, more: &str| {
+        let text = text(rate, rtt, more);
+        let scenario: Scenario = toml::from_str(&text).unwrap();
+        let simulation = scenario.compile(0).unwrap().simulation;
+        let problem = scenario.check_flight_of(&simulation, || 1_000_000_000, 2).err()?;
+        Some(problem.locate("test.toml", &text).to_string())
+    };
+    assert_eq!(complaint("10 Gbit/s", "20 ms", ""), None);
+    let refused = complaint("10 Gbit/s", "2 s", "").unwrap();
+    assert!(refused.contains("flow: needs about ") && refused.contains("a lower first_rate"), "{refused}");
+    assert_eq!(complaint("1 Mbit/s", "2 s", ""), None);
+    assert_eq!(complaint("10 Gbit/s", "2 s", "size = \"1 MB\"\n"), None, "not more than flows send");
+    let refused = Scenario::parse("test.toml", &text("1 Tbit/s", "20 ms", "")).unwrap_err().to_string();
+    assert!(refused.contains("first_rate must be between 1 kbit/s and 10 Gbit/s"), "{refused}");
+}
+
 #[test]
 fn more_samples_than_fit_are_refused() {
     let path = |more: &str| format!("duration = \"3600 s\"\noutput = {{ sample = \"{more}\" }}\nflow = [{{}}, {{}}]");
