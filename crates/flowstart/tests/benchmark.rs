@@ -71,6 +71,14 @@ fn as_json_nothing_is_written_and_the_long_term_rate_is_the_largest_that_fits() 
     assert_eq!(std::fs::read_dir(folder.path()).expect("readable").count(), 0);
 }
 
+/// "60 s to 5 s" were said.
+#[test]
+fn of_rates_that_end_before_the_least_time_it_is_said_how_long_they_were_watched() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let said = text(&run(folder.path(), &with(&["--connections", "0", "--bursts", "0", "--no-report"])).success());
+    assert!(said.contains("warm-up 1 s, 5 s of measurement per rate;"), "{said}");
+}
+
 #[test]
 fn who_is_there_before_and_knows_nothing_is_said() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -109,6 +117,35 @@ fn a_file_of_measurements_needs_no_simulation() {
     let refused = run(folder.path(), &["benchmark", "--measured", "bad.csv", "--no-report"]).code(2);
     let message = String::from_utf8(refused.get_output().stderr.clone()).expect("UTF-8");
     assert!(message.contains("bad.csv has no column received_ns"), "{message}");
+}
+
+/// It was said that rates were watched for 60 to 3000 s, of files that end before.
+#[test]
+fn of_a_file_of_measurements_it_is_said_how_long_it_is() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let train = |rate: u64, count: u64| {
+        let row = move |n: u64| format!("{},{},{}\n", rate * 1_000_000, n * 12 / rate, n * 12 / rate + 31);
+        (0..count).map(row).collect::<String>()
+    };
+    let said = |rows: &str, more: &[&str]| {
+        std::fs::write(folder.path().join("lab.csv"), format!("rate_bps,sent_ms,received_ms\n{rows}"))
+            .expect("written");
+        let arguments = ["benchmark", "--measured", "lab.csv", "--samples", "100", "--warm-up", "1s", "--no-report"];
+        text(&run(folder.path(), &[&arguments[..], more].concat()).success())
+    };
+    let one = said(&train(1, 2_000), &[]);
+    assert!(one.contains("warm-up 1 s, 23 s of measurement per rate;"), "{one}");
+    let short = "No rate is too high: 23 s of measurement are less than the 600 s for which delays must grow; a longer \
+                 measurement, or";
+    assert!(one.split_whitespace().collect::<Vec<_>>().join(" ").contains(short), "{one}");
+    let two = said(&[train(1, 2_000), train(2, 6_000)].concat(), &["--overload-after", "20s"]);
+    assert!(two.contains("23 s to 35 s of measurement per rate;"), "{two}");
+    assert!(!two.contains("No rate is too high"), "{two}");
+    // What is simulated beside it is watched as long as is asked for.
+    let path =
+        ["reno", "--peers", "0", "--capacity", "5Mbit/s", "--rtt", "20ms", "--connections", "0", "--bursts", "0"];
+    let beside = said(&train(1, 2_000), &[&path[..], &["--lasting", "30s", "--least", "25s"]].concat());
+    assert!(beside.contains("23 s to 30 s of measurement per rate;"), "{beside}");
 }
 
 #[test]

@@ -8,6 +8,8 @@ mod tables;
 
 use flowstart_benchmark::{Benchmark, BenchmarkResult};
 use flowstart_report::{Color, Page, Palette, Table, Terminal};
+use flowstart_service_curve::{ProbeVerdict, RateProbe};
+use flowstart_units::Span;
 
 use crate::compare::others;
 
@@ -95,6 +97,24 @@ impl<'a> Shown<'a> {
         !benchmark.race.contestants.is_empty() || !benchmark.real.is_empty()
     }
 
+    /// What was probed, with all seeds.
+    fn all_probes(&self) -> impl Iterator<Item = &RateProbe> {
+        let results = self.seeds.unwrap_or(std::slice::from_ref(self.result));
+        results.iter().flat_map(|result| &result.attained).flat_map(|one| &one.estimate.probes)
+    }
+
+    /// For how long rates were watched, the shortest and the longest. What is measured here is
+    /// watched as long as was asked for, unless it ended before; a file is as long as it is.
+    fn watched(&self) -> (Span, Span) {
+        let benchmark = &self.result.benchmark;
+        let tenths = |span: Span| Span::from_millis(100) * (span + Span::from_millis(50)).whole(Span::from_millis(100));
+        let measured = || self.all_probes().map(|probe| tenths(probe.measured));
+        let asked = self.has_path().then_some((benchmark.probe.least_time, benchmark.lasting));
+        let (least, most) = asked.unzip();
+        let shortest = measured().chain(least).min().unwrap_or_default();
+        (shortest, measured().chain(most).max().unwrap_or_default())
+    }
+
     /// The tables beside the summary.
     fn details(&self) -> impl Iterator<Item = &Table> {
         std::iter::once(&self.probes).chain(&self.parts)
@@ -143,23 +163,25 @@ impl<'a> Shown<'a> {
                 remarks.push(note.to_owned());
             }
         }
+        let (shortest, longest) = self.watched();
         remarks.push(format!(
-            "{} samples per rate, {} apart in the mean and thinned until independent{}, {} each violated at most; warm-up {}, {} to {} of \
+            "{} samples per rate, {} apart in the mean and thinned until independent{}, {} each violated at most; warm-up {}, {} of \
              measurement per rate; too high is what grows for {}.",
             probe.samples,
             probe.sampling_gap,
             if probe.dependent { ", or dependent ones worth as many" } else { "" },
             percent(probe.epsilon.get()),
             probe.warm_up,
-            probe.least_time,
-            benchmark.lasting,
+            if shortest < longest { format!("{shortest} to {longest}") } else { longest.to_string() },
             probe.overload_after
         ));
-        if benchmark.lasting < probe.overload_after {
+        let is_too_high = self.all_probes().any(|probe| matches!(probe.verdict, ProbeVerdict::NonStationary));
+        if longest < probe.overload_after && !is_too_high {
             remarks.push(format!(
-                "No rate is too high: {} of measurement are less than the {} for which delays must grow; a longer --lasting, or a shorter \
+                "No rate is too high: {longest} of measurement are less than the {} for which delays must grow; a longer {}, or a shorter \
                  --overload-after, would say so.",
-                benchmark.lasting, probe.overload_after
+                probe.overload_after,
+                if self.has_path() { "--lasting" } else { "measurement" },
             ));
         }
         if self.result.attained.iter().any(|one| !one.estimate.next_is_too_high()) {
