@@ -3,8 +3,10 @@
 //!
 //! A [`WholeFile`] is written beside its place and takes its name when it is finished. Until then
 //! nobody sees it, and an existing file of that name stays what it was; afterwards the new one has
-//! that file's permissions. A symbolic link stays: what it names is replaced. What is no regular
-//! file (a device, a pipe) cannot be replaced: it is given the bytes as they come.
+//! that file's permissions. Where the system lets files be without a name (Linux, on most file
+//! systems) nothing is left of it if the program is killed; elsewhere a hidden file is. A symbolic
+//! link stays: what it names is replaced. What is no regular file (a device, a pipe that somebody
+//! reads) cannot be replaced: it is given the bytes as they come.
 //!
 //! ```
 //! use std::io::Write as _;
@@ -26,9 +28,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::{Builder, NamedTempFile};
+use tempfile::{Builder, NamedTempFile, PersistError};
 
 mod held;
+#[cfg(unix)]
+mod unix;
 
 pub use held::HeldFolder;
 
@@ -43,6 +47,9 @@ pub struct WholeFile(To);
 enum To {
     /// A new file, and the name that it will take.
     Beside(NamedTempFile, PathBuf),
+    /// The same without a name meanwhile.
+    #[cfg(target_os = "linux")]
+    Nameless(File, PathBuf),
     /// What cannot be replaced.
     Direct(File),
 }
@@ -51,43 +58,33 @@ impl WholeFile {
     /// Begins a file of this name. Missing folders are made.
     ///
     /// # Errors
-    /// If the folder cannot be made or written, or if the name is a folder's or none.
+    /// If the folder cannot be made or written, if the name is a folder's or none, or if it is that
+    /// of a pipe that nobody reads, not after a second either.
     pub fn create(path: &Path) -> io::Result<Self> {
         let old = fs::metadata(path).ok();
         if old.as_ref().is_some_and(fs::Metadata::is_dir) {
             return Err(io::ErrorKind::IsADirectory.into());
         }
+        #[cfg(unix)]
+        if old.as_ref().is_some_and(|old| std::os::unix::fs::FileTypeExt::is_fifo(&old.file_type())) {
+            return Ok(Self(To::Direct(unix::open_pipe(path)?)));
+        }
         if old.as_ref().is_some_and(|old| !old.is_file()) || names_a_descriptor(path) {
             return Ok(Self(To::Direct(OpenOptions::new().append(true).open(path)?)));
         }
         let path = followed(path)?;
-        let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not a file name"))?;
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        fs::create_dir_all(folder)?;
-        let mut prefix = OsString::from(".");
-        prefix.push(name);
-        prefix.push(".");
-        let mut builder = Builder::new();
-        builder.prefix(&prefix).suffix(".tmp");
-        // Temporary files are private; results are what the user's files are.
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let file = match builder.tempfile_in(folder) {
-            // With what is added to it the name is too long.
-            Err(error) if error.kind() == io::ErrorKind::InvalidFilename => {
-                builder.prefix(".flowstart-").tempfile_in(folder)?
-            }
-            file => file?,
-        };
-        if let Some(old) = old {
-            file.as_file().set_permissions(old.permissions())?;
-            // Only root may give a file away; elsewhere it is that of whom it was.
-            #[cfg(unix)]
-            {
-                use std::os::unix::fs::MetadataExt as _;
-                let _ = std::os::unix::fs::fchown(file.as_file(), Some(old.uid()), Some(old.gid()));
-            }
+        if path.file_name().is_none() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a file name"));
         }
+        let folder = folder_of(&path);
+        fs::create_dir_all(folder)?;
+        #[cfg(target_os = "linux")]
+        if let Some(file) = unix::nameless_in(folder) {
+            replacing(&file, old.as_ref())?;
+            return Ok(Self(To::Nameless(file, path)));
+        }
+        let file = beside(&path, |builder| builder.tempfile_in(folder))?;
+        replacing(file.as_file(), old.as_ref())?;
         Ok(Self(To::Beside(file, path)))
     }
 
@@ -96,6 +93,8 @@ impl WholeFile {
     pub fn as_file_mut(&mut self) -> &mut File {
         match &mut self.0 {
             To::Beside(file, _) => file.as_file_mut(),
+            #[cfg(target_os = "linux")]
+            To::Nameless(file, _) => file,
             To::Direct(file) => file,
         }
     }
@@ -106,7 +105,17 @@ impl WholeFile {
     /// If that cannot be done. Then there is no new file, and an existing one is what it was.
     pub fn finish(self) -> io::Result<()> {
         match self.0 {
-            To::Beside(file, path) => file.persist(path).map(drop).map_err(|error| error.error),
+            To::Beside(file, path) => persist(file, &path),
+            #[cfg(target_os = "linux")]
+            To::Nameless(mut file, path) => {
+                // Only a new name can be given to it, which then replaces the old file.
+                let linked = beside(&path, |builder| builder.make_in(folder_of(&path), |name| unix::link(&file, name)));
+                match linked {
+                    Ok(linked) => persist(linked, &path),
+                    // Rare systems do not let it have one. What it holds is not lost for that.
+                    Err(_) => persist(copied(&mut file, &path)?, &path),
+                }
+            }
             To::Direct(mut file) => file.flush(),
         }
     }
@@ -120,6 +129,58 @@ impl Write for WholeFile {
     fn flush(&mut self) -> io::Result<()> {
         self.as_file_mut().flush()
     }
+}
+
+/// The folder that a file of this name is in.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Has a hidden file made for what will be called `path`.
+fn beside<R>(path: &Path, make: impl Fn(&Builder<'_, '_>) -> io::Result<R>) -> io::Result<R> {
+    let mut prefix = OsString::from(".");
+    prefix.push(path.file_name().unwrap_or_default());
+    prefix.push(".");
+    let mut builder = Builder::new();
+    builder.prefix(&prefix).suffix(".tmp");
+    // Temporary files are private; results are what the user's files are.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(unix::MODE));
+    match make(&builder) {
+        // With what is added to it the name is too long.
+        Err(error) if error.kind() == io::ErrorKind::InvalidFilename => make(builder.prefix(".flowstart-")),
+        made => made,
+    }
+}
+
+/// Makes a new file that of whom the old one is, if there is one, with its permissions.
+fn replacing(file: &File, old: Option<&fs::Metadata>) -> io::Result<()> {
+    let Some(old) = old else { return Ok(()) };
+    file.set_permissions(old.permissions())?;
+    // Only root may give a file away; elsewhere it is that of whom it was.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        let _ = std::os::unix::fs::fchown(file, Some(old.uid()), Some(old.gid()));
+    }
+    Ok(())
+}
+
+/// Gives a hidden file the name that it is for.
+fn persist<F>(file: NamedTempFile<F>, path: &Path) -> io::Result<()> {
+    file.persist(path).map(drop).map_err(|PersistError { error, .. }| error)
+}
+
+/// A hidden file beside `path` with what is in this one, and its permissions.
+#[cfg(target_os = "linux")]
+fn copied(file: &mut File, path: &Path) -> io::Result<NamedTempFile> {
+    use std::io::Seek as _;
+    let mut copy = beside(path, |builder| builder.tempfile_in(folder_of(path)))?;
+    file.rewind()?;
+    io::copy(file, copy.as_file_mut())?;
+    replacing(copy.as_file(), Some(&file.metadata()?))?;
+    copy.as_file().sync_all()?;
+    Ok(copy)
 }
 
 /// Whether this is `/dev/stdout` or its like, which may be a regular file that others write to.
@@ -155,8 +216,8 @@ pub fn write_atomically(path: &Path, contents: &[u8]) -> io::Result<()> {
 pub fn write_atomically_by(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let mut file = WholeFile::create(path)?;
     write(file.as_file_mut())?;
-    if let To::Beside(file, _) = &file.0 {
-        file.as_file().sync_all()?;
+    if !matches!(file.0, To::Direct(_)) {
+        file.as_file_mut().sync_all()?;
     }
     file.finish()
 }

@@ -61,7 +61,8 @@ fn the_longest_names_can_be_written() {
 
 #[cfg(unix)]
 mod unix {
-    use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, symlink};
+    use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink};
+    use std::path::PathBuf;
 
     use super::*;
 
@@ -100,18 +101,74 @@ mod unix {
         assert!(write_atomically(&folder.path().join("circle"), b"x").is_err());
     }
 
+    /// A new named pipe.
+    fn pipe_in(folder: &Path) -> PathBuf {
+        let pipe = folder.join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        pipe
+    }
+
+    /// It was waited for somebody to read it, for ever.
+    #[test]
+    fn a_pipe_that_nobody_reads_is_refused_with_the_reason() {
+        let folder = tempdir().unwrap();
+        let pipe = pipe_in(folder.path());
+        let said = WholeFile::create(&pipe).unwrap_err().to_string();
+        assert!(said.contains("it is a pipe that nobody reads"), "{said}");
+        assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
+    }
+
+    /// The program waits for a slow reader, rather than to lose what does not fit into the pipe.
+    #[test]
+    fn a_pipe_takes_more_than_it_holds() {
+        let folder = tempdir().unwrap();
+        let pipe = pipe_in(folder.path());
+        let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+        let reader = fs::OpenOptions::new().read(true).custom_flags(nonblocking).open(&pipe).unwrap();
+        let mut file = WholeFile::create(&pipe).unwrap();
+        // From here on reading waits for bytes.
+        rustix::fs::fcntl_setfl(&reader, rustix::fs::OFlags::empty()).unwrap();
+        let reading = std::thread::spawn(move || io::copy(&mut &reader, &mut io::sink()).unwrap());
+        let much = vec![0; 10 << 20];
+        file.write_all(&much).unwrap();
+        file.finish().unwrap();
+        assert_eq!(reading.join().unwrap(), much.len() as u64);
+    }
+
+    /// A program that was killed left a hidden file.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_is_being_written_has_no_name_where_files_may_be_without() {
+        let folder = tempdir().unwrap();
+        let flags = rustix::fs::OFlags::TMPFILE | rustix::fs::OFlags::RDWR;
+        if rustix::fs::open(folder.path(), flags, rustix::fs::Mode::empty()).is_err() {
+            let _ = writeln!(io::stderr(), "skipped: the file system has no files without a name");
+            return;
+        }
+        let path = folder.path().join("result");
+        for content in ["there was none", "there was one"] {
+            let before = entries(folder.path());
+            let mut file = WholeFile::create(&path).unwrap();
+            file.write_all(content.as_bytes()).unwrap();
+            assert_eq!(entries(folder.path()), before);
+            file.finish().unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), content);
+            assert_eq!(entries(folder.path()), 1);
+        }
+    }
+
     /// `/dev/null` became a file when root named it.
     #[test]
     fn pipes_and_devices_are_given_what_is_written_and_stay() {
         let folder = tempdir().unwrap();
-        let pipe = folder.path().join("pipe");
-        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        let reader = {
-            let pipe = pipe.clone();
-            std::thread::spawn(move || fs::read(pipe).unwrap())
-        };
+        let pipe = pipe_in(folder.path());
+        // Without waiting for somebody who writes.
+        let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+        let mut reader = fs::OpenOptions::new().read(true).custom_flags(nonblocking).open(&pipe).unwrap();
         write_atomically(&pipe, b"through").unwrap();
-        assert_eq!(reader.join().unwrap(), b"through");
+        let mut read = String::new();
+        io::Read::read_to_string(&mut reader, &mut read).unwrap();
+        assert_eq!(read, "through");
         assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
         // A link, so that a fault replaces this and not the machine's device.
         let null = folder.path().join("null");
