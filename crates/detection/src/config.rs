@@ -25,8 +25,8 @@ pub enum Jitter {
 /// wait, and at 1 bit/s that took hours.
 const SLOWEST: Rate = Rate::from_bps(1000);
 
-/// The fastest: at 1 Tbit/s each of the two sent so much before the first ACK could tell that it was
-/// too much that memory ended.
+/// The fastest beginning: at 1 Tbit/s memory ended before the first ACK could tell that it was too
+/// much.
 const FASTEST: Rate = Rate::from_mbps(10_000);
 
 /// Constants of the detector; the defaults are those of the implementation, with the paper's in

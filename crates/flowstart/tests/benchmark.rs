@@ -71,12 +71,12 @@ fn as_json_nothing_is_written_and_the_long_term_rate_is_the_largest_that_fits() 
     assert_eq!(std::fs::read_dir(folder.path()).expect("readable").count(), 0);
 }
 
-/// "60 s to 5 s" were said.
+/// "60 s to 5 s" were said. What is too high was known to be so after three.
 #[test]
 fn of_rates_that_end_before_the_least_time_it_is_said_how_long_they_were_watched() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let said = text(&run(folder.path(), &with(&["--connections", "0", "--bursts", "0", "--no-report"])).success());
-    assert!(said.contains("warm-up 1 s, 5 s of measurement per rate;"), "{said}");
+    assert!(said.contains("warm-up 1 s, 3 s to 5 s of measurement per rate;"), "{said}");
 }
 
 #[test]

@@ -153,8 +153,8 @@ impl Scenario {
     }
 
     /// Packets that links may hold at once, on their way or in their queues: no more than flows may
-    /// have sent until then, and at least what the `first` rate of a connection gives until its first
-    /// ACK. Links and queues without limits leave it to windows.
+    /// have sent until then, and at least what the `first` rate of a connection gives until its
+    /// first ACK. Links and queues without limits leave it to windows.
     fn under_way(&self, simulation: &SimulationConfig, first: impl Fn(&TcpConfig) -> Rate) -> u64 {
         let packet = simulation.flows.iter().map(packet_bytes).min().unwrap_or(1500).max(1);
         // By link: what is on its way for the longest of the round trips over it.

@@ -317,8 +317,8 @@ fn parse(kind: &Kind, text: &str) -> Result<u64, ParseUnitError> {
         return Err(wrong(format!("\"{trimmed}\" is less than {}, which is the least", kind.least)));
     }
     match number.times(factor) {
-        // A decimal fraction of a power of two is hardly ever whole: whoever writes "0.1 MiB" means the
-        // nearest.
+        // A decimal fraction of a power of two is hardly ever whole: whoever writes "0.1 MiB" means
+        // the nearest.
         Some((value, false)) if kind.is_counted && (factor == 1 || !factor.is_power_of_two()) => Err(wrong(format!(
             "\"{trimmed}\" is no whole number of {}; did you mean \"{value} {}\"?",
             kind.units[1].0, kind.units[0].0
