@@ -461,6 +461,17 @@ fn clients_of_a_server_that_was_killed_and_started_anew_hear_of_it() {
     }
 }
 
+/// Bytes of what this process writes into this folder, be it with a name or without.
+fn arrived(folder: &std::path::Path, process: u32) -> u64 {
+    let files = |folder: &std::path::Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let open = files(std::path::Path::new(&format!("/proc/{process}/fd")));
+    let open = open
+        .map(|file| file.path())
+        .filter(|file| std::fs::read_link(file).is_ok_and(|named| named.starts_with(folder)));
+    let all = files(folder).map(|file| file.path()).chain(open);
+    all.filter_map(|file| Some(file.metadata().ok()?.len())).max().unwrap_or(0)
+}
+
 #[test]
 fn a_file_that_changes_while_it_is_fetched_is_an_error_and_leaves_none() {
     use std::io::Write as _;
@@ -475,8 +486,7 @@ fn a_file_that_changes_while_it_is_fetched_is_an_error_and_leaves_none() {
         command.args(["fetch", "127.0.0.1", "-p", &server.port, "--file", "file", "-o", out.to_str().unwrap()]);
         let client = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         // It arrives.
-        let size = |entry: std::io::Result<std::fs::DirEntry>| entry.unwrap().metadata().map_or(0, |it| it.len());
-        while std::fs::read_dir(here.path()).unwrap().map(size).max().unwrap_or(0) == 0 {
+        while arrived(here.path(), client.id()) == 0 {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
         let mut file = std::fs::File::options().write(true).open(&path).unwrap();
