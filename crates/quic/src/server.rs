@@ -6,24 +6,26 @@ use std::ops::Range;
 
 use flowstart_congestion::ControllerConfig;
 use flowstart_units::{Span, Time};
+use session::{LATER, Session};
 
-use crate::allowance::{Allowances, Share};
+use crate::allowance::Allowances;
 use crate::clock::Clock;
 use crate::connection::{Connection, Happening};
 use crate::data::Receiving;
-use crate::endpoint::{Arrival, Doors, Endpoint, Limits, Outgoing};
-use crate::learning::{LearningConfig, Lesson, Observed};
+use crate::endpoint::{Endpoint, Limits};
+use crate::learning::{LearningConfig, Lesson};
 use crate::look::LookConfig;
 use crate::memory::Memory;
-use crate::message::{Decoder, Message, NOT_UNDERSTOOD, Received, Report, Request, UNWANTED};
-use crate::node::Node;
+use crate::message::{Decoder, Message, NOT_UNDERSTOOD, Received, Request, UNWANTED};
 use crate::sending::Sending;
 use crate::service::Service;
 use crate::stack::{Dir, StreamId};
 use crate::telling::Telling;
 use crate::tls::Identity;
 
+mod node;
 mod opening;
+mod session;
 #[cfg(test)]
 mod tests;
 
@@ -64,70 +66,6 @@ struct Unwanted {
 const MOST_UNWANTED: usize = 2;
 /// How long such a handshake may take.
 const UNWANTED_MOST: Span = Span::from_secs(10);
-/// How much longer than a transfer may take those who send to the server may, and how long nothing
-/// of what is under way then may arrive.
-const LATER: Span = Span::from_secs(10);
-
-#[derive(Debug)]
-struct Session {
-    /// Connections by their place in the transfer.
-    members: [Option<usize>; 2],
-    wanted: usize,
-    peer: SocketAddr,
-    began: Time,
-    sending: Option<Sending>,
-    receiving: Option<Receiving>,
-    /// The other end looks at the path: every packet counts by itself.
-    look: bool,
-    /// Of what is read, for a sender that wants to know.
-    telling: Option<Telling>,
-    peer_report: Option<Box<Report>>,
-    told: bool,
-    begun: bool,
-    /// What the memory said of the path.
-    resumed: Option<Observed>,
-    /// What its peer was allowed for it; none once it is reckoned up.
-    share: Option<Share>,
-    /// Nothing new leaves when its time is over: what is under way then is waited for.
-    drains: bool,
-    /// When it was looked at last whether it goes on after its time, and how much had arrived then.
-    checked: Option<(Time, u64)>,
-}
-
-impl Session {
-    /// What it sends cannot be sent, and its client does not know.
-    fn is_to_be_refused(&self) -> bool {
-        !self.told && self.sending.as_ref().is_some_and(|sending| sending.fault().is_some())
-    }
-
-    /// When it is to be looked at next whether it takes too long.
-    fn due(&self, most: Span) -> Time {
-        self.checked.map_or(self.began + most, |(at, _)| at + LATER)
-    }
-
-    /// Whether it may go on although that time has come: what waits in queues arrives within as
-    /// long again, for a start that doubles has no more waiting than it has delivered.
-    fn goes_on(&mut self, most: Span) -> bool {
-        let (sent, read) =
-            (self.sending.as_ref().map(Sending::delivered), self.receiving.as_ref().map(Receiving::taken));
-        let (at, arrived) = (self.due(most), sent.or(read).unwrap_or(0));
-        let last = self.began + most + most + LATER;
-        let goes_on = self.checked.is_none_or(|(_, before)| self.drains && arrived > before && at < last);
-        if goes_on {
-            self.checked = Some((at, arrived));
-        }
-        goes_on
-    }
-
-    /// What it has had counts for its peer from now on, and its share no more.
-    fn reckon(&mut self, now: Time, service: &Service, allowances: &mut Allowances) {
-        let Some(share) = self.share.take() else { return };
-        let sent = self.sending.as_ref().map_or(0, Sending::offered);
-        let received = self.receiving.as_ref().map_or(0, Receiving::taken);
-        let had = Share { bytes: sent.saturating_add(received), time: now.since(self.began) };
-        allowances.over(service, now, self.peer.ip(), share, had);
-    }
-}
 
 /// Something the server says to whoever runs it.
 #[derive(Clone, Debug, PartialEq)]
@@ -566,80 +504,5 @@ impl Server {
             }
             self.forget(now, number);
         }
-    }
-}
-
-impl Node for Server {
-    fn driven(&mut self, real_time: bool) {
-        self.real_time = real_time;
-    }
-
-    fn sockets(&self) -> usize {
-        1
-    }
-
-    fn handle(&mut self, now: Time, _socket: usize, arrival: &Arrival, data: &[u8]) {
-        self.arrived = arrival.at;
-        let Self { endpoint, service, lines, unwanted, .. } = self;
-        let mut doors = Doors {
-            moves: &mut |number| Self::admits(service, lines, number, arrival.from),
-            enters: &mut || Self::greets(service, lines, unwanted, arrival.from),
-        };
-        if let Some(number) = endpoint.handle(now, arrival, data, &mut doors) {
-            self.accept(now, number, arrival.from);
-        }
-        self.listen(now);
-    }
-
-    fn refused(&mut self, _now: Time) {}
-
-    fn poll_transmit(&mut self, now: Time, _socket: usize, buffer: &mut Vec<u8>) -> Option<Outgoing> {
-        let Self { endpoint, lines, sessions, .. } = self;
-        endpoint.poll_transmit(now, buffer, &mut |number, connection, exhausted| {
-            let Some((session, member)) = lines.get(&number).and_then(|line| line.session) else { return false };
-            let sending = sessions.get_mut(&session).filter(|it| it.begun).and_then(|it| it.sending.as_mut());
-            sending.is_some_and(|sending| sending.feed(now, member, connection, exhausted))
-        })
-    }
-
-    fn departed(&mut self, _socket: usize, outgoing: &Outgoing, at: Time) {
-        let Some(number) = outgoing.connection else { return };
-        let Some(connection) = self.endpoint.connection(number) else { return };
-        let late = connection.departed(at);
-        if let Some((session, member)) = self.lines.get(&number).and_then(|line| line.session)
-            && let Some(sending) = self.sessions.get_mut(&session).and_then(|it| it.sending.as_mut())
-        {
-            sending.departed(member, connection, outgoing.ecn.is_some(), late);
-        }
-    }
-
-    fn departs(&self) -> Time {
-        self.endpoint.departs()
-    }
-
-    fn only_acknowledges(&self) -> bool {
-        self.sessions.values().all(|session| session.sending.is_none() && !session.look)
-    }
-
-    fn handle_timeout(&mut self, now: Time) {
-        self.endpoint.handle_timeout(now);
-        self.expire(now);
-        self.listen(now);
-    }
-
-    fn deadline(&self) -> Time {
-        if self.sessions.values().any(Session::is_to_be_refused) {
-            return Time::ZERO;
-        }
-        let ends = self.sessions.values().filter_map(|session| session.sending.as_ref()).map(Sending::deadline);
-        let tellings = self.sessions.values().filter(|session| !session.told).filter_map(|it| it.telling.as_ref());
-        let told = tellings.map(Telling::due).min().unwrap_or(Time::NEVER);
-        // Nothing else need be due where somebody only says now and then that he is there.
-        let late = self.ends().map(|(_, at)| at).min().unwrap_or(Time::NEVER);
-        ends.min().unwrap_or(Time::NEVER).min(told).min(late).min(self.endpoint.deadline())
-    }
-
-    fn is_over(&self, _now: Time) -> bool {
-        self.once && self.served > 0 && self.sessions.values().all(|session| session.told)
     }
 }
