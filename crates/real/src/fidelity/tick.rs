@@ -20,18 +20,18 @@ pub(super) const POSSIBLE: RangeInclusive<u32> = 100..=10_000;
 /// # Errors
 /// A sentence if that is no tick of a kernel; 250 per second are simulated then.
 pub fn kernel_hz() -> Result<u32, String> {
-    let resolution = clock_getres(ClockId::CLOCK_REALTIME_COARSE).map(std::time::Duration::from);
+    let resolution = clock_getres(ClockId::CLOCK_MONOTONIC_COARSE).map(std::time::Duration::from);
     let instead = format!("CUBIC is simulated with {USUAL} ticks per second");
     let resolution = resolution.map_err(|error| {
         format!(
-            "this kernel does not say how long its tick is (resolution of CLOCK_REALTIME_COARSE: {error}): {instead}"
+            "this kernel does not say how long its tick is (resolution of CLOCK_MONOTONIC_COARSE: {error}): {instead}"
         )
     })?;
     let resolution = Span::from_nanos(u64::try_from(resolution.as_nanos()).unwrap_or(u64::MAX));
     hz_of(resolution).ok_or_else(|| {
         let (shortest, longest) = (tick(*POSSIBLE.end()), tick(*POSSIBLE.start()));
         format!(
-            "this kernel's CLOCK_REALTIME_COARSE has a resolution of {resolution}, and a kernel's tick is {shortest} to \
+            "this kernel's CLOCK_MONOTONIC_COARSE has a resolution of {resolution}, and a kernel's tick is {shortest} to \
              {longest}: {instead}"
         )
     })
