@@ -133,16 +133,7 @@ pub fn compare(
     mut done: impl FnMut(&Fidelity),
 ) -> Result<Option<Row>, Error> {
     let scenario = case.scenario(hz)?;
-    let mut row = Row {
-        case: case.clone(),
-        simulated: Vec::new(),
-        kernel: Vec::new(),
-        disturbances: Vec::new(),
-        undisturbed: Vec::new(),
-        left_out: Vec::new(),
-        late_p99_us: 0.0,
-        skipped: None,
-    };
+    let mut row = Row::of(case.clone());
     if let Err(error) = control(&case.algorithm, None) {
         row.skipped = Some(error.to_string());
         row.simulate(runs.end, hz)?;
@@ -218,6 +209,20 @@ impl Row {
     #[must_use]
     pub fn runs(&self) -> u64 {
         (self.kernel.len() + self.left_out.len()) as u64
+    }
+
+    /// Of a case of which nothing has run.
+    fn of(case: Case) -> Self {
+        Self {
+            case,
+            simulated: Vec::new(),
+            kernel: Vec::new(),
+            disturbances: Vec::new(),
+            undisturbed: Vec::new(),
+            left_out: Vec::new(),
+            late_p99_us: 0.0,
+            skipped: None,
+        }
     }
 
     /// Takes in the runs of another row of the same case, and simulates what both measured, with so
@@ -328,16 +333,7 @@ mod tests {
         let of = |case: &Case, hz| simulated(case, hz, &[Disturbance::default()]).unwrap();
         assert_ne!(of(&case("cubic"), 1000), of(&case("cubic"), 250));
         assert_eq!(of(&case("reno"), 1000), of(&case("reno"), 250), "who does not go by ticks");
-        let mut row = Row {
-            case: case("cubic"),
-            simulated: Vec::new(),
-            kernel: Vec::new(),
-            disturbances: Vec::new(),
-            undisturbed: Vec::new(),
-            left_out: Vec::new(),
-            late_p99_us: 0.0,
-            skipped: None,
-        };
+        let mut row = Row::of(case("cubic"));
         row.simulate(1, 1000).unwrap();
         assert_eq!(row.simulated, of(&case("cubic"), 1000));
     }
