@@ -189,7 +189,7 @@ mod tests {
     use crate::look::FindingsConfig;
 
     /// Of 84 looks over the emulator, 3 to 400 Mbit/s without a bucket, eight directions of 100 and
-    /// 150 Mbit/s had one of 3 to 4 kB, where packets take 80 and 120 us: hosts held small ones up.
+    /// 150 Mbit/s had one of 3 to 4 kB, where packets take 80 and 120 us, as hosts hold up packets.
     #[test]
     fn a_packet_passes_on_tokens_where_hosts_cannot_be_the_reason() {
         let alone = Alone { takes: 10_000.0, noise: 20_000.0 };
