@@ -1,5 +1,12 @@
-//! Does the bottleneck isolate flows from each other? The detector of Bachl, Fabini and Zseby,
-//! "Detecting Fair Queuing for Better Congestion Control" (2020), as published and implemented.
+//! Does the bottleneck isolate flows from each other? Two detectors:
+//!
+//! - that of Bachl, Fabini and Zseby, "Detecting Fair Queuing for Better Congestion Control"
+//!   (2020), as published and implemented ([`ProbeFlow`], [`Coordinator`]; the flow start
+//!   `two_flow_probe`);
+//! - this project's, by short trains of one connection and lone packets of another ([`Trains`],
+//!   [`TrainProbeConfig`]; the flow start `fair_queuing_probe`).
+//!
+//! # The published one
 //!
 //! Two flows send to the same place, the second twice as fast as the first, with jittered gaps. As
 //! long as not both lose packets, both double their rates. When both have lost, each sends more

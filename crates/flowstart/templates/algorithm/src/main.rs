@@ -1,5 +1,5 @@
-// The commands of flowstart, with the start of this crate among the others (those over QUIC and in the
-// kernel ask for features = ["quic", "kernel"] of flowstart in Cargo.toml):
+// The commands of flowstart, with the start of this crate among the others (those over QUIC and in
+// the kernel ask for features = ["quic", "kernel"] of flowstart in Cargo.toml):
 //
 // ```text
 // cargo run                                  # beside the usual starts: a table and a report
