@@ -1,5 +1,5 @@
 //! Races congestion controls of the kernel over emulated paths: completion times and queueing
-//! delay, medians and quartiles of several runs, as the tables of docs/kernel.md.
+//! delay, medians and quartiles of several runs, as the tables of docs/kernel-measured.md.
 //!
 //! `cargo run --release -p flowstart-kernel --features ebpf --example race -- --control
 //! cubic,bbr,fs_chirp --mark 0ms --runs 5`
