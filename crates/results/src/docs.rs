@@ -14,7 +14,10 @@ pub fn results_page() -> String {
          (if it was built with the feature `parquet`). \
          A missing value is an empty cell (CSV), `null` (JSON, Parquet). `results.json` has all tables but `packets`, \
          which would be most of it; that is in `packets.csv`, or with `--gzip` in `packets.csv.gz`: 30 s at 100 Mbit/s \
-         are 22.5 MB or 3.7 MB. pandas, polars and DuckDB read the latter as it is.\n"
+         are 22.5 MB or 3.7 MB. pandas, polars and DuckDB read the latter as it is.\n\n\
+         Two more files are beside the tables: `effective.toml` is the scenario with every default filled in, and \
+         gives the same results again; `provenance.json` says what made them (version, scenario hash, seed, and \
+         whether all files are there).\n"
     );
     for table in tables() {
         // Writing into a String does not fail.
