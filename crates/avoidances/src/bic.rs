@@ -218,7 +218,7 @@ impl CongestionAvoidance for Bic {
         self.counter.grow(window, self.packets_per_increase, acked);
     }
 
-    fn reduce(&mut self, _now: Time, signal: Signal, window: &Window) -> u32 {
+    fn reduce(&mut self, _now: Time, _signal: Signal, window: &Window) -> u32 {
         let cwnd = window.cwnd;
         self.counter.reset();
         self.reducing = true;
@@ -229,11 +229,12 @@ impl CongestionAvoidance for Bic {
             cwnd
         };
         let reduced = if cwnd <= self.config.low_window { cwnd / 2 } else { keep(self.beta, BETA_ONE) };
-        if signal == Signal::Timeout {
-            // Nothing is known any more (bictcp_reset).
-            *self = Self::new(&self.config);
-        }
         reduced.max(2)
+    }
+
+    /// Nothing is known any more, also if the timer expired in a recovery (`bictcp_state`).
+    fn on_expiry(&mut self, _now: Time, _total_lost: u64) {
+        *self = Self::new(&self.config);
     }
 
     fn on_mss(&mut self, mss: NewMss) {
@@ -305,6 +306,7 @@ mod tests {
         let mut bic = bic();
         bic.reduce(Time::ZERO, Signal::Loss, &Window::new(200));
         assert_eq!(bic.reduce(Time::ZERO, Signal::Timeout, &Window::new(160)), 127);
+        bic.on_expiry(Time::ZERO, 0);
         assert_eq!((bic.w_max(), bic.ack_ratio), (0, 32));
     }
 

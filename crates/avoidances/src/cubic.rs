@@ -288,7 +288,7 @@ impl CongestionAvoidance for Cubic {
         self.counter.grow(window, w, acked);
     }
 
-    fn reduce(&mut self, _now: Time, signal: Signal, window: &Window) -> u32 {
+    fn reduce(&mut self, _now: Time, _signal: Signal, window: &Window) -> u32 {
         let cwnd = window.cwnd;
         self.counter.reset();
         self.epoch = None;
@@ -298,11 +298,12 @@ impl CongestionAvoidance for Cubic {
         } else {
             cwnd
         };
-        if signal == Signal::Timeout {
-            // Nothing is known any more (bictcp_reset).
-            *self = Self::new(&self.config);
-        }
         keep(self.beta, BETA_ONE).max(2)
+    }
+
+    /// Nothing is known any more, also if the timer expired in a recovery (`cubictcp_state`).
+    fn on_expiry(&mut self, _now: Time, _total_lost: u64) {
+        *self = Self::new(&self.config);
     }
 
     /// The curve stands still while the flow is idle (`cubictcp_cwnd_event`).
@@ -313,12 +314,11 @@ impl CongestionAvoidance for Cubic {
     }
 
     fn on_mss(&mut self, mss: NewMss) {
-        // Linux keeps its counts of packets; then the curve would be another one in bytes.
+        // Linux keeps its counts of packets; then the curve would be another one in bytes. Its
+        // slope is in packets, so that the way to its top takes another time: a new curve leads
+        // there from the window as it is.
         self.w_max = mss.packets(self.w_max);
-        if let Some(epoch) = &mut self.epoch {
-            epoch.origin = mss.packets(epoch.origin);
-            epoch.reno_window = mss.packets(epoch.reno_window);
-        }
+        self.epoch = None;
         self.updated = None;
         self.counter.on_mss(mss);
     }

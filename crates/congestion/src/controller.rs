@@ -61,6 +61,8 @@ pub struct Controller {
     watched: bool,
     /// What the start handed over may yet turn out to be wrong.
     open: bool,
+    /// The timeout whose expiry is to come was answered by a reduction.
+    timed_out: bool,
     /// How the start ended for the first time.
     exit: Option<StartExit>,
     pacer: Pacer,
@@ -114,6 +116,7 @@ impl Controller {
             in_charge: !own_start,
             watched: start.lookout().is_some() && avoidance.is_scalable(),
             open: false,
+            timed_out: false,
             exit: None,
             pacer: Pacer::new(config.pacing, mss),
             last: LastSeen { now: Time::ZERO, in_flight: 0, srtt: Span::ZERO, min_rtt: Span::MAX, delivered: 0 },
@@ -301,14 +304,21 @@ impl Controller {
         if !self.own_start {
             self.record_exit(now, reason, before, ssthresh);
         }
-        self.in_charge = signal == Signal::Timeout && !self.own_recovery && self.take_charge(now, Restart::Timeout);
+        self.timed_out = signal == Signal::Timeout;
+        self.in_charge = self.timed_out && !self.own_recovery && self.take_charge(now, Restart::Timeout);
         Some(ssthresh)
     }
 
-    /// The retransmission timer expired, whether or not that was [a signal](Self::on_signal).
+    /// The retransmission timer expired: after [`Signal::Timeout`](Self::on_signal) if that called
+    /// for a reduction, and also if one was under way. Slow start follows either way, and the start
+    /// may be in charge of it (Linux `tcp_enter_loss` enters `TCP_CA_Loss` each time).
     /// `total_lost` packets were declared lost so far, those of this timeout included.
     pub fn on_expiry(&mut self, now: Time, total_lost: u64) {
         self.avoidance.on_expiry(now, total_lost);
+        let asked = core::mem::take(&mut self.timed_out);
+        if !asked && !self.in_charge && !self.own_recovery {
+            self.in_charge = self.take_charge(now, Restart::Timeout);
+        }
     }
 
     /// The window in packets before the last reduction, if that set the window at once: then the

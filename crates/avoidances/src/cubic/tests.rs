@@ -107,8 +107,46 @@ fn a_timeout_forgets_the_maximum_and_the_smallest_rtt() {
     let mut window = Window::new(100);
     grow_at(&mut cubic, at_ms(10), Span::from_millis(10), &mut window);
     assert_eq!(cubic.reduce(at_ms(20), Signal::Timeout, &window), 70);
+    cubic.on_expiry(at_ms(20), 100);
     assert_eq!((cubic.w_max(), cubic.delay_min), (0, Span::MAX));
     assert!(cubic.epoch.is_none());
+}
+
+#[test]
+fn a_timer_that_expires_in_a_recovery_forgets_as_much() {
+    // Linux cubictcp_state: whenever TCP_CA_Loss is entered.
+    let mut cubic = cubic();
+    let mut window = Window::new(100);
+    grow_at(&mut cubic, at_ms(10), Span::from_millis(10), &mut window);
+    cubic.reduce(at_ms(20), Signal::Loss, &window);
+    assert!(cubic.w_max() >= 100);
+    cubic.on_expiry(at_ms(400), 100);
+    assert_eq!((cubic.w_max(), cubic.delay_min), (0, Span::MAX));
+}
+
+#[test]
+fn with_packets_of_another_size_the_window_goes_on_to_the_maximum_that_it_had_in_bytes() {
+    for mss in [724, 2896] {
+        let mut cubic = Cubic::new(&plain()).with_w_max(100);
+        let mut window = Window { cwnd: 70, ssthresh: 70 };
+        grow_at(&mut cubic, at_ms(0), Span::from_millis(50), &mut window);
+        let change = NewMss::new(1448, mss);
+        cubic.on_mss(change);
+        let (least, most) = (change.packets(70), change.packets(100));
+        let mut window = Window { cwnd: least, ssthresh: least };
+        let mut reached = None;
+        for round in 0..400 {
+            let now = at_ms(50 * (round + 1));
+            for _ in 0..window.cwnd {
+                grow_at(&mut cubic, now, Span::from_millis(50), &mut window);
+            }
+            reached = reached.or((window.cwnd >= most - (most - least) / 8).then_some(round));
+        }
+        // K = (distance / 0.4)^(1/3) s, and an eighth of the distance is left at half of that.
+        let half = (f64::from(most - least) / 0.4).cbrt() * 20.0 / 2.0;
+        let reached = f64::from(reached.expect("never") as u32);
+        assert!((reached - half).abs() < 0.2 * half, "{mss}: {reached} round trips, {half:.0} by the curve");
+    }
 }
 
 #[test]

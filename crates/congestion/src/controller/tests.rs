@@ -129,6 +129,27 @@ fn after_a_timeout_hystart_watches_the_next_slow_start_as_in_linux() {
 }
 
 #[test]
+fn hystart_watches_the_slow_start_after_a_timer_that_expired_in_a_recovery() {
+    // Linux tcp_enter_loss does not reduce again, but enters TCP_CA_Loss.
+    let mut controller = hystart();
+    grow_to(&mut controller, 100);
+    controller.on_signal(ms(1), Signal::Loss);
+    controller.set_cwnd(50);
+    controller.on_expiry(ms(400), 100);
+    controller.set_cwnd(1);
+    assert!(controller.in_charge && controller.ssthresh() == 50);
+}
+
+#[test]
+fn a_start_is_asked_once_whether_it_is_in_charge_after_a_timeout() {
+    let mut controller = Controller::new(&config(StartConfig::from_name("slow_start").unwrap()));
+    controller.on_signal(ms(1), Signal::Timeout);
+    assert!(controller.timed_out);
+    controller.on_expiry(ms(1), 3);
+    assert!(!controller.timed_out && !controller.in_charge);
+}
+
+#[test]
 fn after_a_timeout_in_the_first_start_hystart_is_in_charge_again_at_once() {
     let mut controller = hystart();
     grow_to(&mut controller, 40);
