@@ -192,7 +192,8 @@ impl<A: CongestionAvoidance + IsolationAware, B: CongestionAvoidance> Congestion
     }
 
     fn grow(&mut self, ack: &Ack, acked: u32, window: &mut Window) {
-        if acked == 0 {
+        // Who controls recovery is told of every ACK, also of one that brings only losses.
+        if acked == 0 && !self.controls_recovery() {
             return;
         }
         // In a recovery the transport would not walk to the window that is handed over.
@@ -499,5 +500,34 @@ mod tests {
         pair.on_isolation(Time::ZERO, Isolation::Shared, &mut window);
         assert_eq!((window.cwnd, window.ssthresh), (100, 100));
         assert!(!pair.controls_recovery());
+    }
+
+    /// A control that counts how often it may set the window.
+    struct Counting(bool, u32);
+
+    impl CongestionAvoidance for Counting {
+        fn controls_recovery(&self) -> bool {
+            self.0
+        }
+
+        fn grow(&mut self, _: &Ack, _: u32, _: &mut Window) {
+            self.1 += 1;
+        }
+
+        fn reduce(&mut self, _: Time, _: Signal, _: &Window) -> u32 {
+            2
+        }
+    }
+
+    #[test]
+    fn who_controls_recovery_is_told_of_acks_that_acknowledge_nothing_new() {
+        for (in_recovery, told) in [(true, 2), (false, 1)] {
+            let isolated = DelayTarget::new(&DelayTargetConfig::default(), 1448);
+            let mut pair = ByIsolation::new(isolated, Counting(in_recovery, 0));
+            for acked in [0, 1] {
+                pair.grow(&ack(acked), acked, &mut Window::new(10));
+            }
+            assert_eq!(pair.shared.1, told);
+        }
     }
 }

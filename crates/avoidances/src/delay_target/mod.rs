@@ -463,6 +463,9 @@ impl CongestionAvoidance for DelayTarget {
             if sample.app_limited {
                 (self.delivered, self.congested) = (0, 0);
                 (self.arrived, self.round_began) = (0, ack.now);
+                (self.round_least, self.round_most) = (Span::MAX, Span::ZERO);
+                (self.round_sum, self.round_samples) = (0.0, 0);
+                self.began_at = self.rtt;
                 self.foreseen.skip();
                 if self.brake == Brake::Used {
                     self.brake = Brake::Ready;

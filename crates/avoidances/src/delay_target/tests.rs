@@ -686,3 +686,21 @@ fn what_fits_into_a_buffer_is_forgotten_with_the_smallest_rtt() {
     assert!(seconds[..5].iter().all(|short| *short), "{seconds:?}");
     assert!(!seconds[11], "{seconds:?}");
 }
+
+#[test]
+fn rounds_that_the_application_limits_leave_no_samples_to_the_round_after_them() {
+    let mut control = control(Span::ZERO);
+    control.rate = Some(RATE);
+    let rounds = |control: &mut DelayTarget, rtt: u64, delivered: u64, app_limited: bool| {
+        let prior_delivered = control.round_end;
+        let rate = DeliveryRate { delivered: 10, interval: ms(50), prior_delivered, app_limited };
+        let ack = Ack { rtt: Some(ms(rtt)), delivered, rate: Some(rate), ..ack(1) };
+        control.on_ack(&ack, &Window::new(10));
+    };
+    let noise = control.noise();
+    for (delivered, rtt) in [(10, 50), (20, 90), (30, 50)] {
+        rounds(&mut control, rtt, delivered, true);
+    }
+    rounds(&mut control, 50, 40, false);
+    assert_eq!(control.noise(), noise, "a range of 40 ms of rounds of which nothing can be learnt");
+}
