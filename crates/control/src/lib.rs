@@ -33,7 +33,7 @@ pub use avoidance::{CongestionAvoidance, IsolationAware, OwnAvoidance};
 pub use event::{Ack, Acked, Answer, DeliveryRate, Departure, Moment, Next, Occasion, Repair, Sent, Signal};
 pub use isolation::{CrowdRule, Isolation};
 pub use mss::NewMss;
-pub use names::{InvalidConfig, UnknownName};
+pub use names::{InvalidConfig, UnknownName, nearest_within};
 #[cfg(feature = "std")]
 pub use own::OwnNames;
 pub use own::{Own, OwnError};

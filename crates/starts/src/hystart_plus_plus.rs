@@ -100,7 +100,8 @@ pub struct HystartPlusPlus {
     round_min: Span,
     samples: u32,
     /// The round ends when everything before this byte is acknowledged (RFC 9406: "when windowEnd
-    /// is ACKed").
+    /// is ACKed"). It begins as SND.NXT (section 4.2), before anything was sent: the first ACK is a
+    /// round of its own, as in other stacks.
     window_end: u64,
     /// Growth below a whole packet, in bytes times the growth divisor, so that conservative growth
     /// loses no fraction.

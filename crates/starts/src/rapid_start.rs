@@ -11,10 +11,10 @@
 //! comes from) below the larger; [`RapidStartConfig::larger_bound`] chooses, the default is the
 //! draft's.
 
-use flowstart_control::InvalidConfig;
 use flowstart_control::{
     Ack, AfterAck, Departure, Exit, ExitReason, FlowStart, NewMss, Next, Response, Sent, Signal, Window,
 };
+use flowstart_control::{InvalidConfig, nearest_within};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::first_recovery::{FirstRecovery, Told};
@@ -83,9 +83,9 @@ impl RapidStartConfig {
     fn in_range(&self) -> Self {
         Self {
             growth: self.growth.clamp(1, 16),
-            delay_ratio: if self.delay_ratio.is_nan() { 1.0 } else { self.delay_ratio.clamp(1.0, 10.0) },
-            beta: if self.beta.is_nan() { 0.5 } else { self.beta.clamp(0.01, 0.99) },
-            recovery_share: if self.recovery_share.is_nan() { 0.0 } else { self.recovery_share.clamp(0.0, 1.0) },
+            delay_ratio: nearest_within(self.delay_ratio, 1.0, 10.0),
+            beta: nearest_within(self.beta, 0.01, 0.99),
+            recovery_share: nearest_within(self.recovery_share, 0.0, 1.0),
             ..*self
         }
     }

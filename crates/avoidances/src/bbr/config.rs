@@ -1,6 +1,6 @@
 //! Constants of BBR.
 
-use flowstart_control::InvalidConfig;
+use flowstart_control::{InvalidConfig, nearest_within};
 use flowstart_units::{Rate, Span};
 
 use crate::AvoidanceConstants;
@@ -128,24 +128,23 @@ const MOST_PACKETS: u32 = 1_000;
 impl BbrConfig {
     /// The constants, those out of range moved to the nearest value in range.
     pub(super) fn in_range(&self) -> Self {
-        let within = |value: f64, low: f64, high: f64| if value >= low { value.min(high) } else { low };
         Self {
-            startup_gain: within(self.startup_gain, 1.0, 100.0),
-            startup_drain_gain: within(self.startup_drain_gain, 0.01, 0.99),
-            plateau_growth: within(self.plateau_growth, 1.0, 10.0),
+            startup_gain: nearest_within(self.startup_gain, 1.0, 100.0),
+            startup_drain_gain: nearest_within(self.startup_drain_gain, 0.01, 0.99),
+            plateau_growth: nearest_within(self.plateau_growth, 1.0, 10.0),
             plateau_rounds: self.plateau_rounds.max(1),
-            probe_gain: within(self.probe_gain, 1.0, 4.0),
-            drain_gain: within(self.drain_gain, 0.01, 1.0),
+            probe_gain: nearest_within(self.probe_gain, 1.0, 4.0),
+            drain_gain: nearest_within(self.drain_gain, 0.01, 1.0),
             cycle_phases: self.cycle_phases.clamp(3, 64),
-            cwnd_gain: within(self.cwnd_gain, 1.0, 10.0),
-            margin: within(self.margin, 0.0, 0.99),
+            cwnd_gain: nearest_within(self.cwnd_gain, 1.0, 10.0),
+            margin: nearest_within(self.margin, 0.0, 0.99),
             bandwidth_rounds: self.bandwidth_rounds.clamp(1, MOST_ROUNDS),
             min_cwnd: self.min_cwnd.max(1),
             bursts: self.bursts.min(MOST_PACKETS),
             probe_packets: self.probe_packets.min(MOST_PACKETS),
             aggregation_rounds: self.aggregation_rounds.max(1),
-            policer_loss_share: within(self.policer_loss_share, 0.0, f64::MAX),
-            policer_ratio: within(self.policer_ratio, 0.0, f64::MAX),
+            policer_loss_share: nearest_within(self.policer_loss_share, 0.0, f64::MAX),
+            policer_ratio: nearest_within(self.policer_ratio, 0.0, f64::MAX),
             ..*self
         }
     }

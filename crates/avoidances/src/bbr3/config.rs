@@ -1,6 +1,6 @@
 //! Constants of BBR version 3.
 
-use flowstart_control::InvalidConfig;
+use flowstart_control::{InvalidConfig, nearest_within};
 use flowstart_units::Span;
 
 use crate::AvoidanceConstants;
@@ -121,24 +121,23 @@ const MOST_PACKETS: u32 = 1_000;
 impl Bbr3Config {
     /// The constants, those out of range moved to the nearest value in range.
     pub(super) fn in_range(&self) -> Self {
-        let within = |value: f64, low: f64, high: f64| if value >= low { value.min(high) } else { low };
         Self {
-            startup_gain: within(self.startup_gain, 1.0, 100.0),
-            startup_drain_gain: within(self.startup_drain_gain, 0.01, 0.99),
+            startup_gain: nearest_within(self.startup_gain, 1.0, 100.0),
+            startup_drain_gain: nearest_within(self.startup_drain_gain, 0.01, 0.99),
             drain_rounds: self.drain_rounds.max(1),
-            plateau_growth: within(self.plateau_growth, 1.0, 10.0),
+            plateau_growth: nearest_within(self.plateau_growth, 1.0, 10.0),
             plateau_rounds: self.plateau_rounds.max(1),
             loss_events: self.loss_events.max(1),
-            loss_share: within(self.loss_share, 0.0001, 0.99),
-            beta: within(self.beta, 0.01, 0.99),
-            headroom: within(self.headroom, 0.0, 0.99),
-            cwnd_gain: within(self.cwnd_gain, 1.0, 10.0),
-            up_gain: within(self.up_gain, 1.0, 4.0),
-            up_cwnd_gain: within(self.up_cwnd_gain, 1.0, 10.0),
-            down_gain: within(self.down_gain, 0.01, 1.0),
+            loss_share: nearest_within(self.loss_share, 0.0001, 0.99),
+            beta: nearest_within(self.beta, 0.01, 0.99),
+            headroom: nearest_within(self.headroom, 0.0, 0.99),
+            cwnd_gain: nearest_within(self.cwnd_gain, 1.0, 10.0),
+            up_gain: nearest_within(self.up_gain, 1.0, 4.0),
+            up_cwnd_gain: nearest_within(self.up_cwnd_gain, 1.0, 10.0),
+            down_gain: nearest_within(self.down_gain, 0.01, 1.0),
             probe_rounds: self.probe_rounds.max(1),
-            margin: within(self.margin, 0.0, 0.99),
-            probe_rtt_gain: within(self.probe_rtt_gain, 0.01, 1.0),
+            margin: nearest_within(self.margin, 0.0, 0.99),
+            probe_rtt_gain: nearest_within(self.probe_rtt_gain, 0.01, 1.0),
             min_cwnd: self.min_cwnd.max(1),
             bursts: self.bursts.min(MOST_PACKETS),
             probe_packets: self.probe_packets.min(MOST_PACKETS),

@@ -1,6 +1,6 @@
 //! Constants of BBR's start.
 
-use flowstart_control::InvalidConfig;
+use flowstart_control::{InvalidConfig, nearest_within};
 
 use crate::StartConstants;
 
@@ -108,14 +108,14 @@ impl BbrStartConfig {
     /// The constants, those out of range moved to the nearest value in range.
     pub(super) fn in_range(&self) -> Self {
         Self {
-            pacing_gain: self.pacing_gain.clamp(1.0, 100.0),
-            cwnd_gain: self.cwnd_gain.clamp(1.0, 100.0),
-            drain_gain: self.drain_gain.clamp(0.01, 0.99),
+            pacing_gain: nearest_within(self.pacing_gain, 1.0, 100.0),
+            cwnd_gain: nearest_within(self.cwnd_gain, 1.0, 100.0),
+            drain_gain: nearest_within(self.drain_gain, 0.01, 0.99),
             drain_rounds: self.drain_rounds.max(1),
-            margin: self.margin.clamp(0.0, 0.99),
-            plateau_growth: self.plateau_growth.clamp(1.0, 10.0),
+            margin: nearest_within(self.margin, 0.0, 0.99),
+            plateau_growth: nearest_within(self.plateau_growth, 1.0, 10.0),
             plateau_rounds: self.plateau_rounds.max(1),
-            loss_share: self.loss_share.clamp(0.0, 1.0),
+            loss_share: nearest_within(self.loss_share, 0.0, 1.0),
             ..*self
         }
     }

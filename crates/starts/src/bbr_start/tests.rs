@@ -161,3 +161,14 @@ fn constants_out_of_range_are_refused_and_harmless() {
     start.departure(Time::ZERO, &next(0), &Window::new(1));
     start.on_ack(&delivery(u64::MAX, u32::MAX, 0, 0), &mut Window::new(u32::MAX));
 }
+
+#[test]
+fn what_is_no_number_is_replaced_by_the_least_of_its_range() {
+    let nan = f64::NAN;
+    let config = BbrStartConfig { pacing_gain: nan, cwnd_gain: nan, drain_gain: nan, ..BbrStartConfig::default() };
+    assert!(config.validate().is_err());
+    let used = config.in_range();
+    assert_eq!((used.pacing_gain, used.cwnd_gain, used.drain_gain), (1.0, 1.0, 0.01));
+    let start = BbrStart::new(&config, 10, 1448);
+    assert!(start.initial_rate(Span::from_millis(50)) > Rate::ZERO, "it would never send again");
+}
