@@ -34,7 +34,7 @@ impl Sender {
             if ack.syn && matches!(self.phase, Opening::SynSent | Opening::SynDue) && self.stats.next == 0 {
                 self.take_window(ack);
                 self.ce_count = ack.ce_count;
-                self.establish(now, now.checked_since(ack.echo));
+                self.establish(now, ack.echo, now.checked_since(ack.echo));
                 self.take_answer(now, ack, self.stats.syn_retries > 0);
             }
             return;

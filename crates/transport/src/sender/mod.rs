@@ -205,6 +205,8 @@ pub struct Sender {
     marks_ignored_until: Option<u64>,
     /// The connection has been idle for this long, and is about to send again.
     idle_before_write: Option<Span>,
+    /// When the first SYN left.
+    first_syn_at: Time,
     /// What the next new data asks the routers for or tells them.
     option: Carried,
     /// The ACK of this byte answers what data asked the routers for; `u64::MAX` if nothing is
@@ -271,6 +273,7 @@ impl Sender {
             marks_pending: 0,
             marks_ignored_until: None,
             idle_before_write: None,
+            first_syn_at: Time::NEVER,
             option: Carried::NONE,
             answer_at: if shares { 0 } else { u64::MAX },
             header: if shares { Carried::asking_for_share(None) } else { Carried::NONE },
@@ -292,19 +295,22 @@ impl Sender {
         if self.config.handshake {
             self.phase = Opening::SynDue;
         } else {
-            self.establish(now, self.config.handshake_rtt);
+            self.establish(now, now, self.config.handshake_rtt);
         }
     }
 
-    fn establish(&mut self, now: Time, rtt: Option<Span>) {
+    /// The connection is open. `answered`: when the SYN left that is answered, as far as there was
+    /// one.
+    fn establish(&mut self, now: Time, answered: Time, rtt: Option<Span>) {
         self.phase = if self.config.offload.is_some() { Opening::Bursting } else { Opening::Established };
         self.set_timer(Timer::None, Time::NEVER);
         if let Some(rtt) = rtt {
             self.take_samples(now, rtt, rtt);
         }
         self.usage.restart(now);
-        // Linux tcp_init_transfer: one lost SYN is bad luck, two are a sign of congestion.
-        if self.stats.syn_retries > 1 {
+        // Linux tcp_init_transfer: one lost SYN is bad luck, two are a sign of congestion. Unless the
+        // answer is to the first, which was slow, not lost (tcp_try_undo_spurious_syn).
+        if self.stats.syn_retries > 1 && answered != self.first_syn_at {
             self.controller.set_cwnd(1);
         }
     }

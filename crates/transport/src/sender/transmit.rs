@@ -111,6 +111,9 @@ impl Sender {
         }
         self.phase = Opening::SynSent;
         let retries = self.stats.syn_retries;
+        if retries == 0 {
+            self.first_syn_at = now;
+        }
         // A SYN sent again carries no request: routers that drop packets with options must not keep
         // the connection from opening (RFC 4782 section 4.7.2).
         let quick_start = if retries == 0 { self.ask_for_rate(now, Moment::Opening) } else { Carried::NONE };

@@ -20,7 +20,7 @@ use flowstart_units::{Span, Time};
 
 pub(super) use deliveries::AckContext;
 pub(super) use record::Departing;
-use record::{APP_LIMITED, EVER_RETRANSMITTED, LINKED, LOST, PUSH, RETRANSMITTED, Record, SACKED, TOO_LONG, widen};
+use record::{APP_LIMITED, EVER_RETRANSMITTED, LINKED, LOST, PUSH, RETRANSMITTED, Record, SACKED, packed, widen};
 
 /// The newest delivered packet (RACK's point).
 #[derive(Clone, Copy, Debug, Default)]
@@ -218,13 +218,12 @@ impl Scoreboard {
         } else {
             self.head = id;
         }
-        let short = |span: Span| u32::try_from(span.as_nanos()).unwrap_or(TOO_LONG);
         let app_limited = if departing.app_limited { APP_LIMITED } else { 0 };
         *self.record_mut(id) = Record {
             seq,
             sent_at: departing.now,
-            send_elapsed: short(departing.now.since(departing.first_sent_at)),
-            delivered_elapsed: short(departing.now.since(departing.delivered_at)),
+            send_elapsed: packed(departing.now.since(departing.first_sent_at)),
+            delivered_elapsed: packed(departing.now.since(departing.delivered_at)),
             delivered: departing.delivered as u32,
             number: departing.number as u32,
             previous: tail,

@@ -19,8 +19,10 @@ pub(super) const APP_LIMITED: u8 = 32;
 /// In the list of packets in flight by time of sending.
 pub(super) const LINKED: u8 = 64;
 
-/// An interval too long for a record's 32 bits of nanoseconds (4.3 s).
-pub(super) const TOO_LONG: u32 = u32::MAX;
+/// In the 32 bits of an interval: the others count microseconds, not nanoseconds.
+const IN_MICROSECONDS: u32 = 1 << 31;
+/// An interval that is too long for a record (35 minutes).
+const TOO_LONG: u32 = u32::MAX;
 
 /// One segment.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,9 +31,9 @@ pub(super) struct Record {
     pub(super) seq: u64,
     /// When the last transmission left.
     pub(super) sent_at: Time,
-    /// From the first packet of its flight to this one, in nanoseconds (delivery rate).
+    /// From the first packet of its flight to this one, [in 32 bits](packed) (delivery rate).
     pub(super) send_elapsed: u32,
-    /// From the last delivery before it was sent, in nanoseconds (delivery rate).
+    /// From the last delivery before it was sent, in 32 bits (delivery rate).
     pub(super) delivered_elapsed: u32,
     /// Packets delivered when it was sent, lower 32 bits.
     pub(super) delivered: u32,
@@ -84,11 +86,10 @@ pub(in crate::sender) struct Departing {
 
 impl Departing {
     pub(super) fn stamp(&self, record: &mut Record) {
-        let short = |span: Span| u32::try_from(span.as_nanos()).unwrap_or(TOO_LONG);
         record.sent_at = self.now;
         record.number = self.number as u32;
-        record.send_elapsed = short(self.now.since(self.first_sent_at));
-        record.delivered_elapsed = short(self.now.since(self.delivered_at));
+        record.send_elapsed = packed(self.now.since(self.first_sent_at));
+        record.delivered_elapsed = packed(self.now.since(self.delivered_at));
         record.delivered = self.delivered as u32;
         record.flags = (record.flags & !APP_LIMITED) | if self.app_limited { APP_LIMITED } else { 0 };
     }
@@ -100,7 +101,47 @@ pub(super) fn widen(low: u32, reference: u64) -> u64 {
     reference - u64::from((reference as u32).wrapping_sub(low))
 }
 
+/// An interval in 32 bits: to the nanosecond below 2.1 s, to the microsecond below 35 minutes (where
+/// Linux has 32 bits of microseconds).
+#[inline(always)]
+pub(super) fn packed(span: Span) -> u32 {
+    match u32::try_from(span.as_nanos()) {
+        Ok(nanos) if nanos < IN_MICROSECONDS => nanos,
+        _ => packed_in_microseconds(span),
+    }
+}
+
+#[cold]
+fn packed_in_microseconds(span: Span) -> u32 {
+    u32::try_from(span.as_nanos() / 1000).map_or(TOO_LONG, |micros| micros.saturating_add(IN_MICROSECONDS))
+}
+
+/// The interval that was packed; `None` if it was too long.
 #[inline]
-pub(super) fn interval(nanos: u32) -> Option<Span> {
-    (nanos != TOO_LONG).then(|| Span::from_nanos(u64::from(nanos)))
+pub(super) fn interval(packed: u32) -> Option<Span> {
+    if packed < IN_MICROSECONDS {
+        Some(Span::from_nanos(u64::from(packed)))
+    } else {
+        (packed != TOO_LONG).then(|| Span::from_micros(u64::from(packed - IN_MICROSECONDS)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_of_seconds_and_of_minutes_fit() {
+        let exact = [0, 1, 999_999_999, (1 << 31) - 1];
+        for nanos in exact {
+            assert_eq!(interval(packed(Span::from_nanos(nanos))), Some(Span::from_nanos(nanos)));
+        }
+        for seconds in [3, 5, 600, 2147] {
+            assert_eq!(interval(packed(Span::from_secs(seconds))), Some(Span::from_secs(seconds)));
+        }
+        assert_eq!(interval(packed(Span::from_nanos((1 << 31) + 1999))), Some(Span::from_micros(2_147_485)));
+        for nanos in [2_147_483_647_000, 1 << 43, u64::MAX] {
+            assert_eq!(interval(packed(Span::from_nanos(nanos))), None, "{nanos} ns");
+        }
+    }
 }

@@ -53,6 +53,17 @@ fn a_lost_syn_is_sent_again_after_1_s_and_3_s_and_two_losses_cost_the_initial_wi
 }
 
 #[test]
+fn a_syn_that_was_slow_and_not_lost_costs_no_window() {
+    // Linux tcp_try_undo_spurious_syn: the answer echoes the first timestamp.
+    for (delay, syns) in [(ms(300), 1), (ms(1_900), 3)] {
+        let mut pipe = Pipe::new(&SenderConfig::default(), reno(10), &ReceiverConfig::default(), delay);
+        pipe.run_until(at(0) + delay * 2 + ms(1));
+        assert!(pipe.sender.is_established(), "{delay}");
+        assert_eq!((pipe.sent.iter().filter(|p| p.segment.syn).count(), pipe.sender.controller().cwnd()), (syns, 10));
+    }
+}
+
+#[test]
 fn the_wait_for_the_answer_to_a_syn_doubles_up_to_the_largest_timeout() {
     let config = SenderConfig { max_rto: ms(10_000), ..SenderConfig::default() };
     let mut pipe = Pipe::new(&config, reno(10), &ReceiverConfig::default(), ms(30)).on_data(|_, _| Vec::new());
