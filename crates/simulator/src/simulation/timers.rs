@@ -6,7 +6,7 @@ use flowstart_units::Time;
 
 use super::Simulation;
 use crate::Observer;
-use crate::flow::Endpoints;
+use crate::flow::{Endpoints, Flow};
 use crate::slots::Slot;
 
 impl<O: Observer> Simulation<O> {
@@ -15,24 +15,29 @@ impl<O: Observer> Simulation<O> {
     #[inline]
     pub(crate) fn set_timer(&mut self, slot: usize) {
         let Some(flow) = &self.flows[slot] else { return };
-        let deadline = flow.deadline();
+        let deadline = if self.late_timers.is_empty() { flow.deadline() } else { self.noticed(flow) };
         if deadline < self.timers.time(slot) {
             self.bring_forward(slot, deadline);
         }
     }
 
     pub(super) fn bring_forward(&mut self, slot: usize, deadline: Time) {
-        let deadline = if self.late_timers.is_empty() { deadline } else { self.late(slot, deadline) };
         // Never in the past: what is overdue acts now.
         self.timers.set(slot, deadline.max(self.now));
         self.network.schedule_slot(Slot::Timers, self.timers.first().0);
     }
 
-    /// When the host of a flow notices that this time has come.
+    /// When the first host of a flow notices that it wants to act: the sender's timers may be late,
+    /// the receiver is another host.
     #[cold]
-    fn late(&self, slot: usize, deadline: Time) -> Time {
-        let flow = self.flows[slot].as_ref().map(|flow| flow.id);
-        let late = self.late_timers.iter().find(|(id, _)| Some(*id) == flow);
+    fn noticed(&self, flow: &Flow) -> Time {
+        self.noticed_by_sender(flow).min(flow.receiver_deadline())
+    }
+
+    /// When the host that sends notices that its time has come.
+    fn noticed_by_sender(&self, flow: &Flow) -> Time {
+        let deadline = flow.sender_deadline();
+        let late = self.late_timers.iter().find(|(id, _)| *id == flow.id);
         late.map_or(deadline, |(_, late)| late.after(deadline))
     }
 
@@ -42,10 +47,13 @@ impl<O: Observer> Simulation<O> {
         let (_, slot) = self.timers.first();
         self.timers.set(slot, Time::NEVER);
         self.network.schedule_slot(Slot::Timers, self.timers.first().0);
-        let Some(flow) = &mut self.flows[slot] else { return };
-        if flow.deadline() > now {
+        let Some(flow) = &self.flows[slot] else { return };
+        let by_sender = if self.late_timers.is_empty() { flow.sender_deadline() } else { self.noticed_by_sender(flow) };
+        let (sender_due, receiver_due) = (by_sender <= now, flow.receiver_deadline() <= now);
+        if !sender_due && !receiver_due {
             return self.set_timer(slot);
         }
+        let Some(flow) = &mut self.flows[slot] else { return };
         match &mut flow.endpoints {
             Endpoints::Tcp(tcp) => {
                 let opens = !tcp.opened;
@@ -54,13 +62,11 @@ impl<O: Observer> Simulation<O> {
                     self.observer.started(now, flow.id);
                     tcp.sender.open(now);
                 }
-                let receiver_due = tcp.receiver.deadline() <= now;
                 // The receiver is another host: its timer is no reason for the sender to send.
-                let sender_due = opens || tcp.app.deadline.min(tcp.sender.deadline()) <= now;
-                if tcp.app.deadline <= now {
+                if sender_due && tcp.app.deadline <= now {
                     tcp.app.advance();
                 }
-                if tcp.sender.deadline() <= now {
+                if sender_due && tcp.sender.deadline() <= now {
                     tcp.sender.on_timer(now);
                 }
                 if receiver_due {

@@ -1,8 +1,10 @@
 //! Simulations whose result can be calculated by hand.
 
-use crate::common::{link, simulation, tcp_flow, udp_flow};
+use crate::common::{flow, link, simulation, tcp, tcp_flow, udp_flow};
+use flowstart_network::packet::Body;
 use flowstart_network::{LateArrivals, LossConfig, Packet};
-use flowstart_simulator::{Observer, Simulation, Spacing, Stop, UdpConfig, Workload};
+use flowstart_simulator::{Observer, Simulation, Spacing, Stop, Traffic, UdpConfig, Workload};
+use flowstart_transport::ReceiverConfig;
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 /// Completion time of a transfer over an idle link with an unlimited buffer, from the first bit to
@@ -105,4 +107,32 @@ fn what_a_host_does_by_itself_waits_for_its_timers_and_what_follows_is_in_time()
     assert_eq!(sent(late(), 0), [0, 1_000, 2_070, 3_070, 5_200, 6_200]);
     assert_eq!(sent(LateArrivals::default(), 0), [0, 1_000, 2_000, 3_000, 4_000, 5_000]);
     assert_eq!(sent(late(), 1), [0, 1_000, 2_000, 3_000, 4_000, 5_000], "timers of another host");
+}
+
+/// A delayed ACK is due 1 ms after the sender's application writes again, whose timers are late by
+/// then: the receiver is another host.
+#[test]
+fn late_timers_of_the_sender_do_not_make_the_receiver_late() {
+    /// When data and ACKs left, in microseconds.
+    #[derive(Default)]
+    struct Sent([Vec<u64>; 2]);
+    impl Observer for Sent {
+        fn sent(&mut self, now: Time, packet: &Packet) {
+            self.0[usize::from(matches!(packet.body, Body::Ack(_)))].push(now.as_nanos() / 1_000);
+        }
+    }
+    let ms = Span::from_millis;
+    let mut tcp = tcp(Workload::Script(vec![(ms(0), Bytes::new(1000)), (ms(44), Bytes::new(1000))]), ms(10));
+    tcp.receiver =
+        ReceiverConfig { ack_every: 2, ack_delay: ms(40), adaptive_delay: false, quick_acks: 0, ..tcp.receiver };
+    let flows = vec![flow(Traffic::Tcp(Box::new(tcp)), ms(10))];
+    let config = simulation(vec![link(100, ms(5), None)], flows, Stop::At(Time::ZERO + ms(80)));
+    let sent = |late: LateArrivals| {
+        let simulation = Simulation::new(&config, Sent::default()).unwrap().with_late_timers(0, late);
+        simulation.run().1.0
+    };
+    let [data, acks] = sent(LateArrivals::default());
+    assert_eq!((data, acks[0]), (vec![0, 44_000], 45_084));
+    let [data, acks] = sent(LateArrivals::new(vec![(Time::ZERO + ms(40), ms(10))]));
+    assert_eq!((data, acks[0]), (vec![0, 54_000], 45_084), "only the write is late");
 }
