@@ -379,12 +379,13 @@ pub fn parse_fraction(text: &str) -> Result<f64, ParseUnitError> {
             "\"{trimmed}\" is not a share; write it as \"1 %\" or 0.01, between 0 and 1 (100 %)"
         ))
     };
-    let (digits, scale) = match trimmed.strip_suffix('%') {
-        Some(rest) => (rest.trim_end(), 100.0),
-        None => (trimmed, 1.0),
+    let (number, unit) = Number::split(trimmed).ok_or_else(wrong)?;
+    let scale = match unit.trim_start() {
+        "%" => 100.0,
+        "" => 1.0,
+        _ => return Err(wrong()),
     };
-    let value: f64 = digits.parse().map_err(|_| wrong())?;
-    let share = value / scale;
+    let share = number.to_f64() / scale;
     if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(wrong()) }
 }
 
@@ -500,6 +501,12 @@ mod tests {
     fn shares_read_as_percent_or_number() {
         assert_eq!(parse_fraction("2 %"), Ok(0.02));
         assert_eq!(parse_fraction("0.01"), Ok(0.01));
+        assert_eq!(parse_fraction("1_0%"), Ok(0.1));
+        assert_eq!(parse_fraction("2e-1 %"), Ok(0.002));
+        assert_eq!(parse_fraction("1 % "), Ok(0.01));
+        for wrong in ["+5 %", "-0", "1 %%", "1 ppm", "", "%", "inf"] {
+            assert!(parse_fraction(wrong).is_err(), "{wrong}");
+        }
         assert!(parse_fraction("120 %").is_err());
         assert!(parse_fraction("-1").is_err());
         assert!(parse_fraction("nan").is_err());
