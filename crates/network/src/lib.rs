@@ -63,7 +63,7 @@ mod rcp;
 pub use frame::{Ecn, Frame, PureAck, TagWord};
 pub use link::{
     Jitter, JitterConfig, LateArrivals, LinkConfig, LinkError, QuickStartHop, RateError, RateSchedule, RateStep,
-    Standstills, Transmitter, Variation, parse_mahimahi,
+    Sending, Standstills, Transmitter, Variation, parse_mahimahi,
 };
 pub use loss::{Loss, LossConfig, LossError};
 pub use medium::{

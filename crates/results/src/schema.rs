@@ -129,7 +129,7 @@ pub(super) const LINKS: TableSpec = TableSpec {
         "link": Text, "", "", "Name of the link.";
         "packets": Integer, "packets", "link", "Transmissions begun, without those that nobody heard because of an outage: they are lost.";
         "bytes": Integer, "B", "link", "Their bytes on the wire, link overhead included.";
-        "utilisation": Float, "", "link", "Share of the run during which the link was sending, into outages too. Of a Wi-Fi link the share of time on the air of its aggregates and their block ACKs, not what it carried over its capacity. Behind a shaper or policer the bytes over what its rate lets through in the run, at most 1.";
+        "utilisation": Float, "", "link", "Share of the run during which the link was sending; outages are no sending. Of a Wi-Fi link the share of time on the air of its aggregates and their block ACKs, not what it carried over its capacity. Behind a shaper or policer the bytes over what its rate lets through in the run, at most 1.";
         "dropped": Integer, "packets", "queue", "Packets dropped by the queue.";
         "lost": Integer, "packets", "link", "Packets lost by the link's loss process.";
         "marked": Integer, "packets", "queue exit", "Packets that left the queue with CE.";

@@ -2,7 +2,7 @@
 //! acts next.
 
 use flowstart_network::packet::Body;
-use flowstart_network::{Dequeue, Frame, Hosts, Packet, Passage, Queue, Served};
+use flowstart_network::{Dequeue, Frame, Hosts, Packet, Passage, Queue, Sending, Served};
 use flowstart_units::{Span, Time};
 
 use crate::lane::{Lane, Target};
@@ -303,25 +303,25 @@ impl Network {
         self.push(hop.lane, done + hop.delay, packet);
     }
 
-    /// Counts a packet whose transmission begins; says when the link is to be woken, and where the
-    /// packet goes.
+    /// Counts a packet whose transmission begins at `begun`; says when the link is to be woken, and
+    /// where the packet goes.
     #[inline(always)]
-    fn account(link: &mut Link, route_of: &[u32], packet: &Packet, [now, arrived, done]: [Time; 3]) -> (Time, Hop) {
+    fn account(link: &mut Link, route_of: &[u32], packet: &Packet, [begun, arrived, done]: [Time; 3]) -> (Time, Hop) {
         let bytes = packet.bytes() + link.overhead;
-        let sojourn = now.since(arrived);
+        let sojourn = begun.since(arrived);
         link.packets += 1;
         link.bytes += u64::from(bytes);
         link.marked += u64::from(packet.ecn == flowstart_network::Ecn::Ce);
         link.max_sojourn = link.max_sojourn.max(sojourn);
         link.total_sojourn += sojourn;
-        link.busy += done.since(now);
+        link.busy += done.since(begun);
         link.free = done;
         let wake = if link.queue.packets() > 0 { done } else { Time::NEVER };
         (wake, link.hops[2 * route_of[packet.flow as usize] as usize + direction(packet) as usize])
     }
 
-    /// [`forward`](Self::forward) on a link that is not plain, or that looks at Quick-Start
-    /// requests.
+    /// [`forward`](Self::forward) on a link that is not plain, that has outages, or that looks at
+    /// Quick-Start requests.
     #[inline(never)]
     fn forward_specially(
         &mut self,
@@ -335,25 +335,27 @@ impl Network {
         let link = &mut self.links[id];
         let Some(extras) = &mut link.extras else { return };
         let bytes = packet.bytes() + link.overhead;
-        let Passage { idle, done, there } = match &mut extras.medium {
+        let Passage { begun, busy, done, there } = match &mut extras.medium {
             None => {
-                let done = link.transmitter.transmit(now, bytes);
-                Passage { idle: Span::ZERO, done, there: Some(done) }
+                let Sending { begun, busy, done } = link.transmitter.send(now, bytes);
+                Passage { begun, busy, done, there: Some(done) }
             }
             Some(medium) => medium.pass(&mut link.transmitter, now, arrived, bytes),
         };
         let Some(there) = there else {
             // It had its time on the air, and nobody heard it.
             link.lost += 1;
-            link.busy += done.since(now) - idle;
+            link.busy += busy;
             link.free = done;
             let wake = if link.queue.packets() > 0 { done } else { Time::NEVER };
             ledger.dropped(packet);
             observer.dropped(now, id, packet, None);
             return self.schedule_slot(Slot::Link(id), wake);
         };
-        let (wake, hop) = Self::account(link, &self.route_of, packet, [now, arrived, done]);
-        link.busy -= idle;
+        let busy = link.busy + busy;
+        let (wake, hop) = Self::account(link, &self.route_of, packet, [begun, arrived, done]);
+        // Without outages in the middle.
+        link.busy = busy;
         let Some(extras) = &mut link.extras else { return };
         let arrival = there + hop.delay;
         let arrival = extras.variation.as_mut().map_or(arrival, |variation| variation.delay(arrival));
@@ -367,7 +369,7 @@ impl Network {
                 &changed
             }
         };
-        observer.transmitted(now, id, packet, arrived, done);
+        observer.transmitted_later(now, id, packet, begun, arrived, done);
         self.schedule_slot(Slot::Link(id), wake);
         self.push(hop.lane, arrival, packet);
     }

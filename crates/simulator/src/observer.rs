@@ -88,10 +88,20 @@ pub trait Observer {
     #[inline]
     fn dropped(&mut self, _now: Time, _link: LinkId, _packet: &Packet, _reason: Option<DropReason>) {}
 
-    /// The transmission of a packet began: it left the queue. It arrived there at `arrived`; its
+    /// The transmission of a packet began: it left the queue (on links that may not begin at once
+    /// see [`transmitted_later`](Self::transmitted_later)). It arrived there at `arrived`; its
     /// last bit leaves at `done`. `packet.ecn` tells whether it is marked.
     #[inline]
     fn transmitted(&mut self, _now: Time, _link: LinkId, _packet: &Packet, _arrived: Time, _done: Time) {}
+
+    /// [`transmitted`](Self::transmitted) on a link that may not begin at once: `begun` is when it
+    /// does, after the wait for its turn, for tokens or for the end of an outage. What the packet
+    /// waited is from `arrived` to `begun`. Without a method of its own it is as if the transmission
+    /// had begun at `now`, so that time never goes back.
+    #[inline]
+    fn transmitted_later(&mut self, now: Time, link: LinkId, packet: &Packet, _begun: Time, arrived: Time, done: Time) {
+        self.transmitted(now, link, packet, arrived, done);
+    }
 
     /// A packet reached its endpoint.
     #[inline]
@@ -159,6 +169,12 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn transmitted(&mut self, now: Time, link: LinkId, packet: &Packet, arrived: Time, done: Time) {
         self.0.transmitted(now, link, packet, arrived, done);
         self.1.transmitted(now, link, packet, arrived, done);
+    }
+
+    #[inline]
+    fn transmitted_later(&mut self, now: Time, link: LinkId, packet: &Packet, begun: Time, arrived: Time, done: Time) {
+        self.0.transmitted_later(now, link, packet, begun, arrived, done);
+        self.1.transmitted_later(now, link, packet, begun, arrived, done);
     }
 
     #[inline]

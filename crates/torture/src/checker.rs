@@ -241,7 +241,12 @@ impl Observer for Checker {
 
     fn transmitted(&mut self, now: Time, link: LinkId, packet: &Packet, arrived: Time, done: Time) {
         self.at(now);
-        self.links[link].transmitted(now, packet, arrived, done);
+        self.links[link].transmitted(now, now, packet, arrived, done);
+    }
+
+    fn transmitted_later(&mut self, now: Time, link: LinkId, packet: &Packet, begun: Time, arrived: Time, done: Time) {
+        self.at(now);
+        self.links[link].transmitted(now, begun, packet, arrived, done);
     }
 
     fn received(&mut self, now: Time, packet: &Packet) {

@@ -1,8 +1,8 @@
 //! A link in operation. The rules are those of the simulator's network, on real frames.
 
 use flowstart_network::{
-    Dequeue, DropReason, Ecn, Frame as _, Hosts, LinkConfig, Loss, Medium, Passage, Queue, Served, Transmitter,
-    Variation, Wifi,
+    Dequeue, DropReason, Ecn, Frame as _, Hosts, LinkConfig, Loss, Medium, Passage, Queue, Sending, Served,
+    Transmitter, Variation, Wifi,
 };
 use flowstart_random::Purpose;
 use flowstart_units::{Bytes, Span, Time};
@@ -152,17 +152,17 @@ impl Link {
         match next {
             Dequeue::Packet(frame, arrived) => {
                 let bytes = frame.bytes + self.overhead;
-                let Passage { idle, done, there } = match &mut self.medium {
+                let Passage { begun, busy, done, there } = match &mut self.medium {
                     Some(medium) => medium.pass(&mut self.transmitter, now, arrived, bytes),
                     None => {
-                        let done = self.transmitter.transmit(now, bytes);
-                        Passage { idle: Span::ZERO, done, there: Some(done) }
+                        let Sending { begun, busy, done } = self.transmitter.send(now, bytes);
+                        Passage { begun, busy, done, there: Some(done) }
                     }
                 };
-                self.outcome.busy += done.since(now) - idle;
+                self.outcome.busy += busy;
                 self.free = done;
                 self.wake = if self.queue.packets() > 0 { done } else { Time::NEVER };
-                self.left(frame, now.since(arrived), done, there, events);
+                self.left(frame, begun.since(arrived), done, there, events);
             }
             Dequeue::Empty => self.wake = Time::NEVER,
             Dequeue::NotBefore(time) => self.wake = time.max(now + Span::from_nanos(1)),

@@ -288,6 +288,12 @@ impl<P: Parts> Observer for Recording<P> {
         }
     }
 
+    /// What waits for its turn, for tokens or for the end of an outage waits in the queue, wherever
+    /// the link keeps it meanwhile.
+    fn transmitted_later(&mut self, _now: Time, link: LinkId, packet: &Packet, begun: Time, arrived: Time, done: Time) {
+        self.transmitted(begun, link, packet, arrived, done);
+    }
+
     fn placed(&mut self, packet: &Packet, flow: FlowId, end: u64) {
         if P::TABLES
             && let Some(packets) = &mut self.packets

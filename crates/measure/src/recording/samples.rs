@@ -214,7 +214,7 @@ impl<T: Default> Bins<T> {
         }
         let latest = self.latest[number];
         let is_earlier = latest.place != usize::MAX && latest.bin > bin;
-        if is_earlier && let Some(place) = self.rows.iter().position(|(key, _)| *key == (bin, number)) {
+        if is_earlier && let Some(place) = self.rows.iter().rposition(|(key, _)| *key == (bin, number)) {
             return place;
         }
         let place = self.rows.len();

@@ -17,7 +17,7 @@ pub use jitter::{Jitter, JitterConfig};
 pub use late::LateArrivals;
 pub use rate::{RateError, RateSchedule, RateStep, parse_mahimahi};
 pub use standstills::{Standstills, Variation};
-pub use transmitter::Transmitter;
+pub use transmitter::{Sending, Transmitter};
 
 /// A link in one direction.
 #[derive(Clone, Debug, PartialEq)]

@@ -94,6 +94,15 @@ impl RateSchedule {
         }
     }
 
+    /// True if there are times when nothing is sent.
+    #[must_use]
+    pub fn has_outages(&self) -> bool {
+        match self {
+            Self::Constant(_) => false,
+            Self::Steps { steps, .. } => steps.iter().any(|step| step.rate.as_bps() == 0),
+        }
+    }
+
     /// The rate at the start.
     #[must_use]
     pub fn initial(&self) -> Rate {

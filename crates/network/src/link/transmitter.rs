@@ -73,8 +73,9 @@ impl Constant {
 struct Varying {
     steps: Vec<RateStep>,
     period: Option<Span>,
-    /// Work done in one period.
+    /// Work done in one period, and how much of it is outages.
     work_per_period: u128,
+    silent_per_period: Span,
     /// The step in force.
     current: usize,
     /// When the current repetition began.
@@ -82,6 +83,9 @@ struct Varying {
     /// Work that the last packet left over, and the rate at which it would have been done.
     carried: u64,
     carried_at: u64,
+    /// When the first bit of the last packet left, and for how long outages held up the others.
+    begun: Time,
+    silent: Span,
 }
 
 impl Varying {
@@ -89,19 +93,23 @@ impl Varying {
         let period = period.filter(|period| !period.is_zero());
         let end = period.unwrap_or(Span::ZERO).as_nanos();
         let ends = steps.iter().skip(1).map(|step| step.at.as_nanos()).chain([end]);
-        let work_per_period = steps
-            .iter()
-            .zip(ends)
-            .map(|(step, end)| u128::from(end.saturating_sub(step.at.as_nanos())) * u128::from(step.rate.as_bps()))
+        let times = || steps.iter().zip(ends.clone()).map(|(step, end)| (step, end.saturating_sub(step.at.as_nanos())));
+        let work_per_period = times()
+            .map(|(step, nanos)| u128::from(nanos) * u128::from(step.rate.as_bps()))
             .fold(0, u128::saturating_add);
+        let silent_per_period =
+            times().filter(|(step, _)| step.rate.as_bps() == 0).map(|(_, nanos)| Span::from_nanos(nanos)).sum();
         Self {
             steps: steps.to_vec(),
             period,
             work_per_period,
+            silent_per_period,
             current: 0,
             origin: Time::ZERO,
             carried: 0,
             carried_at: 0,
+            begun: Time::ZERO,
+            silent: Span::ZERO,
         }
     }
 
@@ -136,6 +144,7 @@ impl Varying {
         self.seek(start);
         let mut at = start;
         let mut left = work(bytes);
+        (self.begun, self.silent) = (start, Span::ZERO);
         let (rate, _) = self.current();
         // What is left over is less than a nanosecond's work; at another rate it would mean another
         // time, so it ends with the rate.
@@ -157,6 +166,11 @@ impl Varying {
             if until == Time::NEVER {
                 return Time::NEVER;
             }
+            if rate == 0 && self.begun == at {
+                self.begun = until;
+            } else if rate == 0 {
+                self.silent += until.since(at);
+            }
             left -= available;
             at = until;
             if let Some(period) = self.period
@@ -165,14 +179,28 @@ impl Varying {
                 if self.work_per_period == 0 {
                     return Time::NEVER;
                 }
-                // Whole periods at once, but never the one in which the last bit leaves.
-                let whole = left.saturating_sub(1) / self.work_per_period;
+                // Whole periods at once, but neither the one in which the first bit leaves nor that of
+                // the last.
+                let whole = if self.begun == at { 0 } else { left.saturating_sub(1) / self.work_per_period };
                 left -= whole * self.work_per_period;
-                at += period * u64::try_from(whole).unwrap_or(u64::MAX);
+                let whole = u64::try_from(whole).unwrap_or(u64::MAX);
+                at += period * whole;
+                self.silent += self.silent_per_period * whole;
             }
             self.seek(at);
         }
     }
+}
+
+/// How a packet is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sending {
+    /// When its first bit leaves: at the end of an outage at the earliest.
+    pub begun: Time,
+    /// For how long the transmitter then sends: without the outages in the middle of it.
+    pub busy: Span,
+    /// When its last bit has left.
+    pub done: Time,
 }
 
 impl Transmitter {
@@ -206,6 +234,17 @@ impl Transmitter {
             Some(varying) => varying.finish(start, bytes, back_to_back),
         };
         self.busy_until
+    }
+
+    /// As [`transmit`](Self::transmit), for those who ask what is waiting and what is sending.
+    pub fn send(&mut self, now: Time, bytes: u32) -> Sending {
+        let start = now.max(self.busy_until);
+        let done = self.transmit(now, bytes);
+        let (begun, silent) = match &self.varying {
+            None => (start, Span::ZERO),
+            Some(varying) => (varying.begun, varying.silent),
+        };
+        Sending { begun, busy: done.since(begun) - silent, done }
     }
 }
 
@@ -244,6 +283,28 @@ mod tests {
         let mut link = Transmitter::new(&RateSchedule::Steps { steps, period: None });
         // 1000 B: 500 B until the outage, then 250 us more at twice the rate.
         assert_eq!(link.transmit(Time::ZERO, 1000), Time::from_nanos(950_000));
+    }
+
+    #[test]
+    fn an_outage_is_waited_for_before_a_packet_and_no_sending_within_it() {
+        let step = |micros: u64, mbps| RateStep { at: Time::from_nanos(micros * 1_000), rate: Rate::from_mbps(mbps) };
+        let steps = vec![step(0, 8), step(500, 0), step(600, 0), step(700, 16)];
+        let mut link = Transmitter::new(&RateSchedule::Steps { steps, period: Some(Span::from_micros(1_000)) });
+        let mut send = |micros: u64, bytes| {
+            let Sending { begun, busy, done } = link.send(Time::from_nanos(micros * 1_000), bytes);
+            [begun.since(Time::ZERO), busy, done.since(Time::ZERO)].map(|span| span.as_nanos() / 1_000)
+        };
+        // A byte per microsecond, later two.
+        assert_eq!(send(100, 100), [100, 100, 200]);
+        assert_eq!(send(450, 100), [450, 75, 725]);
+        // From outages before the first bit into the next period.
+        assert_eq!(send(1_550, 700), [1_700, 400, 2_100]);
+        // Ten periods of 1100 B each, 200 us of each without sending.
+        assert_eq!(send(2_100, 11_000), [2_100, 8_000, 12_100]);
+        let mut plain = Transmitter::new(&RateSchedule::Constant(Rate::from_mbps(8)));
+        let (begun, done) = (Time::from_nanos(5_000), Time::from_nanos(105_000));
+        assert_eq!(plain.send(begun, 100), Sending { begun, busy: Span::from_micros(100), done });
+        assert_eq!(plain.send(begun, 100).begun, done, "behind the one before");
     }
 
     #[test]
@@ -344,9 +405,17 @@ mod tests {
                 .collect();
             let period = repeat.then(|| Span::from_nanos(7 * steps.len() as u64));
             let expected = by_nanoseconds(&steps, period, start, work(bytes));
+            let phase = |now: u64| period.map_or(now, |period| now % period.as_nanos());
+            let silent = |now: u64| {
+                steps.iter().rev().find(|step| step.at.as_nanos() <= phase(now)).is_some_and(|step| step.rate.as_bps() == 0)
+            };
+            let first = (start..).find(|now| !silent(*now)).unwrap();
+            let idle = (first..expected).filter(|now| silent(*now)).count() as u64;
             let mut link = Transmitter::new(&RateSchedule::Steps { steps, period });
-            let done = link.transmit(Time::from_nanos(start), bytes).as_nanos();
-            proptest::prop_assert_eq!(done, expected);
+            let sending = link.send(Time::from_nanos(start), bytes);
+            proptest::prop_assert_eq!(sending.done.as_nanos(), expected);
+            proptest::prop_assert_eq!(sending.begun.as_nanos(), first);
+            proptest::prop_assert_eq!(sending.busy.as_nanos(), expected - first - idle);
         }
     }
 }

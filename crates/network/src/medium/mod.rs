@@ -10,7 +10,7 @@ mod wifi;
 
 use flowstart_units::{Bytes, Rate, Span, Time};
 
-use crate::{Frame, LinkConfig, RateSchedule, Transmitter};
+use crate::{Frame, LinkConfig, RateSchedule, Sending, Transmitter};
 
 pub use bucket::{PolicerConfig, ShaperConfig};
 pub use timing::{Detour, GrantsConfig, HandoverConfig, SlotsConfig};
@@ -129,9 +129,11 @@ impl MediumConfig {
 /// A packet's way through the transmitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
-    /// How long the link waited for its turn before it could begin, with nothing to be sent
-    /// meanwhile.
-    pub idle: Span,
+    /// When its transmission begins: when it is its turn, there are tokens for it, and there is no
+    /// outage.
+    pub begun: Time,
+    /// For how long the transmitter then sends: without outages in the middle.
+    pub busy: Span,
     /// When the transmitter is free for the next one.
     pub done: Time,
     /// When the packet is at the far end of a link without propagation delay; `None` if it is lost.
@@ -178,16 +180,15 @@ impl<P: Frame> Medium<P> {
         if let Some(grants) = &self.grants {
             begun = begun.max(grants.admit(arrived));
         }
-        let idle = begun.since(now);
         if let Some(shaper) = &mut self.shaper {
             begun = shaper.admit(begun, bytes);
         }
-        let done = transmitter.transmit(begun, bytes);
+        let Sending { begun: first_bit, busy, done } = transmitter.send(begun, bytes);
         let arrived = match &mut self.slots {
             Some(slots) => slots.release(begun, done),
             None => done,
         };
-        Passage { idle, done, there: self.beyond(arrived) }
+        Passage { begun: first_bit, busy, done, there: self.beyond(arrived) }
     }
 
     /// When what has left the transmitter at `time` is there; `None` if it is lost.
@@ -219,9 +220,10 @@ mod tests {
         let at = |time: u64| Time::from_nanos(time * 1_000);
         let passage = |&(now, arrived): &(u64, u64)| {
             let passage = medium.pass(&mut transmitter, at(now), at(arrived), 1500);
-            // At 12 Mbit/s, where no shaper holds it up.
-            let sending = passage.done.since(at(now)) - passage.idle;
-            assert!(link.medium.shaper.is_some() || sending == Span::from_millis(1), "{sending}");
+            // At 12 Mbit/s, or at a tenth of it.
+            let sending = passage.done.since(passage.begun);
+            let right = if link.medium.shaper.is_some() { 100 } else { 1_000 };
+            assert_eq!((sending, passage.busy), (Span::from_micros(right), Span::from_micros(right)));
             (micros(passage.done), micros(passage.there.unwrap()))
         };
         packets.iter().map(passage).collect()

@@ -3,8 +3,8 @@
 use crate::common::{flow, link, simulation, tcp_flow};
 use flowstart_network::packet::Body;
 use flowstart_network::{
-    Detour, GrantsConfig, HandoverConfig, JitterConfig, LinkConfig, MediumConfig, Packet, PolicerConfig, ShaperConfig,
-    SlotsConfig, WifiConfig,
+    Detour, GrantsConfig, HandoverConfig, JitterConfig, LinkConfig, MediumConfig, Packet, PolicerConfig, RateSchedule,
+    RateStep, ShaperConfig, SlotsConfig, WifiConfig,
 };
 use flowstart_simulator::{LinkId, Observer, Simulation, Spacing, Stop, Traffic, UdpConfig, Workload};
 use flowstart_units::{Bytes, Rate, Span, Time};
@@ -142,4 +142,65 @@ proptest! {
         let shallow = bottleneck.medium.policer.is_some_and(|policer| policer.burst < Bytes::new(15_140));
         prop_assert!(transfer.completed.is_some() || shallow, "{transfer:?}");
     }
+}
+
+/// What data packets waited at the first link: from their arrival to the beginning of their
+/// transmission.
+#[derive(Default)]
+struct Waits(Vec<Span>);
+
+impl Observer for Waits {
+    fn transmitted_later(&mut self, now: Time, _: LinkId, _: &Packet, begun: Time, arrived: Time, done: Time) {
+        assert!(arrived <= now && now <= begun && begun <= done);
+        self.0.push(begun.since(arrived));
+    }
+}
+
+/// Datagrams of 1500 B at `mbps` in these times (start and length in microseconds) over a link; what
+/// they waited in microseconds, and for how many the link was busy. That is what the link says too.
+fn waits(link: LinkConfig, mbps: u64, times: &[(u64, u64)]) -> (Vec<u64>, u64) {
+    let at = |micros: u64| Time::ZERO + Span::from_micros(micros);
+    let flows = times.iter().map(|(start, lasting)| {
+        let udp = UdpConfig {
+            rate: Rate::from_mbps(mbps),
+            packet: 1500,
+            spacing: Spacing::Constant,
+            lasting: Span::from_micros(*lasting),
+            ecn: false,
+        };
+        flowstart_simulator::FlowConfig { start: at(*start), ..flow(Traffic::Udp(udp), Span::from_millis(20)) }
+    });
+    let config = simulation(vec![link], flows.collect(), Stop::At(at(5_000_000)));
+    let (outcome, Waits(waits)) = Simulation::new(&config, Waits::default()).unwrap().run();
+    let link = &outcome.links[0];
+    assert_eq!(link.total_sojourn, waits.iter().copied().sum());
+    assert_eq!(link.max_sojourn, waits.iter().copied().max().unwrap());
+    (waits.iter().map(|wait| wait.as_nanos() / 1_000).collect(), link.busy.as_nanos() / 1_000)
+}
+
+/// A packet that the link takes at once and keeps until its turn has come waits like others.
+#[test]
+fn what_waits_for_a_turn_for_tokens_or_for_the_end_of_an_outage_waits() {
+    let at_50 = link(50, Span::from_millis(10), None);
+    // Arrivals every 12 ms; 3 ms later is an odd millisecond, and turns come in even ones.
+    let grants = Some(GrantsConfig { every: Span::from_millis(2), delay: Span::from_millis(3) });
+    let granted = LinkConfig { medium: MediumConfig { grants, ..Default::default() }, ..at_50.clone() };
+    assert_eq!(waits(granted, 1, &[(0, 36_000)]), (vec![4_000; 3], 3 * 240));
+
+    // 100 us apart. The second lacks 1400 B, which come in 1120 us; the third 1500 B more.
+    let shaper = Some(ShaperConfig { line: Some(Rate::from_mbps(100)), ..ShaperConfig::new(Bytes::new(1_600)) });
+    let shaped =
+        LinkConfig { medium: MediumConfig { shaper, ..Default::default() }, ..link(10, Span::from_millis(10), None) };
+    assert_eq!(waits(shaped, 120, &[(0, 300)]), (vec![0, 1_020, 2_120], 3 * 120));
+
+    // Nothing is sent from 35 to 135 ms. The first is amid its transmission then.
+    let step = |millis, mbps| RateStep { at: Time::ZERO + Span::from_millis(millis), rate: Rate::from_mbps(mbps) };
+    let rate = RateSchedule::Steps { steps: vec![step(0, 50), step(35, 0), step(135, 50)], period: None };
+    let dead = LinkConfig { rate, ..at_50 };
+    assert_eq!(waits(dead.clone(), 50, &[(34_900, 1), (40_000, 1)]), (vec![0, 95_140], 2 * 240));
+    assert_eq!(waits(dead.clone(), 50, &[(40_000, 1)]), (vec![95_000], 240));
+    // With a medium that has nothing to do with it.
+    let detours = vec![Detour { at: Span::ZERO, extra: Span::ZERO }];
+    let dead = LinkConfig { medium: MediumConfig { detours, ..Default::default() }, ..dead };
+    assert_eq!(waits(dead, 50, &[(40_000, 1)]), (vec![95_000], 240));
 }
