@@ -64,10 +64,10 @@ impl Scenario {
             compiler.add_tcp(flow).map_err(|problem| problem.within(&format!("flow[{index}]")))?;
         }
         for (index, udp) in self.udp.iter().enumerate() {
-            compiler.add_udp(udp).map_err(|problem| problem.within(&format!("udp[{index}]")))?;
+            compiler.add_udp(index, udp).map_err(|problem| problem.within(&format!("udp[{index}]")))?;
         }
         for (index, arrivals) in self.arrivals.iter().enumerate() {
-            compiler.add_arrivals(arrivals).map_err(|problem| problem.within(&format!("arrivals[{index}]")))?;
+            compiler.add_arrivals(index, arrivals).map_err(|problem| problem.within(&format!("arrivals[{index}]")))?;
         }
         for (index, web) in self.web.iter().enumerate() {
             compiler.add_web(index, web).map_err(|problem| problem.within(&format!("web[{index}]")))?;
@@ -144,6 +144,22 @@ impl Scenario {
 }
 
 struct Compiler<'a> {
+/// Traffic whose random numbers depend on nothing but its own table: adding other traffic leaves
+/// them alone. Flows have their numbers from 0.
+#[derive(Clone, Copy)]
+enum Kind {
+    Datagrams = 1,
+    Arrivals = 2,
+}
+
+impl Kind {
+    /// The number to draw by of the first flow of the table with this place; there is room for 2^32
+    /// more.
+    const fn number(self, table: usize) -> u64 {
+        (self as u64) << 56 | (table as u64) << 32
+    }
+}
+
     scenario: &'a Scenario,
     run: u64,
     path: Option<&'a PathSpec>,
@@ -204,7 +220,8 @@ impl<'a> Compiler<'a> {
             return Err(Problem::at("phases", message));
         }
         for (number, flow) in self.flows.iter_mut().enumerate().skip(1) {
-            let mut random = Purpose::Phase.stream(self.scenario.seed, self.run, number as u64);
+            let number = flow.place.number.unwrap_or(number as u64);
+            let mut random = Purpose::Phase.stream(self.scenario.seed, self.run, number);
             flow.start += Span::from_nanos(below(&mut random, phases.as_nanos()));
         }
         Ok(())
@@ -256,7 +273,7 @@ impl<'a> Compiler<'a> {
             return Err(Problem::at(key, message));
         }
         let [source, destination] = hosts.map(|name| name.map(|name| self.host(name)));
-        Ok(Place { ways: ways.iter().map(|way| way - 1).collect(), source, destination })
+        Ok(Place { ways: ways.iter().map(|way| way - 1).collect(), source, destination, number: None })
     }
 
     fn host(&mut self, name: &String) -> u32 {

@@ -107,6 +107,10 @@ pub struct Place {
     pub source: Option<u32>,
     /// The receiver's host.
     pub destination: Option<u32>,
+    /// The number that its random streams are derived from, which no other flow has; in an arrival
+    /// process that of the first transfer, from which the others count on. `None` for how many
+    /// flows without one were there before: those with a number leave the others' streams alone.
+    pub number: Option<u64>,
 }
 
 /// What a flow sends.

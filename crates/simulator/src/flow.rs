@@ -106,20 +106,20 @@ impl AccessLink {
 }
 
 impl Flow {
-    /// A flow that starts at `start`.
+    /// A flow that starts at `start`, and draws by this number.
     pub(crate) fn new(
-        id: FlowId,
+        (id, number): (FlowId, u64),
         config: &FlowConfig,
         start: Time,
         route: u32,
         (seed, run): (u64, u64),
         make_controller: &MakeController,
     ) -> Self {
-        let stream = || Purpose::Spacing.stream(seed, run, u64::from(id));
+        let stream = || Purpose::Spacing.stream(seed, run, number);
         let endpoints = match &config.traffic {
             Traffic::Tcp(tcp) => {
                 let mut controller = tcp.controller.clone();
-                controller.seed = Purpose::Controller.seed(seed, run, u64::from(id));
+                controller.seed = Purpose::Controller.seed(seed, run, number);
                 Endpoints::Tcp(Box::new(Tcp {
                     sender: Sender::new(&tcp.sender, make_controller(id, &controller)),
                     receiver: Receiver::new(&tcp.receiver),

@@ -6,7 +6,7 @@ use flowstart_random::{Purpose, SplitMix64};
 use flowstart_units::Span;
 
 use crate::route::Routes;
-use crate::{FlowConfig, FlowId, LinkId, SimulationConfig};
+use crate::{FlowConfig, LinkId, SimulationConfig};
 
 /// Most routes that one flow may have the choice of.
 pub(crate) const MOST_ROUTES: usize = 4096;
@@ -73,12 +73,13 @@ impl Ways {
         ways
     }
 
-    /// The route of a connection of a flow; `first` is that over the first links.
-    pub(crate) fn route(&self, first: u32, told: &[u32], flow: FlowId, connection: usize) -> u32 {
+    /// The route of a connection of the flow that draws by this number; `first` is that over the
+    /// first links.
+    pub(crate) fn route(&self, first: u32, told: &[u32], flow: u64, connection: usize) -> u32 {
         let Some(choice) = self.choices.get(&first) else { return first };
         let number = choice.groups.iter().fold(0, |number, group| {
             let (count, seed) = self.groups[*group];
-            let drawn = || SplitMix64::nth(seed, (u64::from(flow) << 1) | connection as u64) % u64::from(count);
+            let drawn = || SplitMix64::nth(seed, (flow << 1) | connection as u64) % u64::from(count);
             let way = told.get(connection).map_or_else(drawn, |way| u64::from(*way));
             number * count as usize + way as usize
         });

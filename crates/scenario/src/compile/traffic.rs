@@ -5,9 +5,12 @@ use flowstart_simulator::{ArrivalConfig, FlowConfig, Sizes, Spacing, TcpConfig, 
 use flowstart_transport::{EcnMode, Offload, ReceiveOffload, ReceiverConfig, SenderConfig};
 use flowstart_units::{Bytes, Span, Time};
 
-use super::{Compiler, FlowLabel, MOST_FLOWS};
+use super::{Compiler, FlowLabel, Kind, MOST_FLOWS};
 use crate::error::Problem;
 use crate::{ArrivalSpec, FlowSpec, OffloadKind, SizeSpec, SpacingSpec, UdpSpec, WebSpec};
+
+/// What is wrong with traffic that lasts no time.
+const NO_TIME: &str = "nothing is sent in no time; give it one above 0, or leave this out to send to the end";
 
 impl Compiler<'_> {
     pub(super) fn add_tcp(&mut self, spec: &FlowSpec) -> Result<(), Problem> {
@@ -111,7 +114,10 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    pub(super) fn add_udp(&mut self, spec: &UdpSpec) -> Result<(), Problem> {
+    pub(super) fn add_udp(&mut self, table: usize, spec: &UdpSpec) -> Result<(), Problem> {
+        if spec.lasting.is_some_and(Span::is_zero) {
+            return Err(Problem::at("lasting", NO_TIME));
+        }
         let packet =
             u16::try_from(spec.packet.get()).map_err(|_| Problem::at("packet", "an IP packet has at most 65535 B"))?;
         let udp = UdpConfig {
@@ -143,7 +149,8 @@ impl Compiler<'_> {
         }
     }
 
-    pub(super) fn add_arrivals(&mut self, spec: &ArrivalSpec) -> Result<(), Problem> {
+    pub(super) fn add_arrivals(&mut self, table: usize, spec: &ArrivalSpec) -> Result<(), Problem> {
+        flow.place.number = Some(Kind::Datagrams.number(table));
         let one = &spec.flow;
         let own = one.size.is_some() || one.paced.is_some() || !one.writes.is_empty() || one.list.is_some();
         if own || one.count != 1 || !one.every.is_zero() {
@@ -177,6 +184,7 @@ impl Compiler<'_> {
 
 fn spacing(spec: SpacingSpec) -> Spacing {
     match spec {
+        flow.place.number = Some(Kind::Arrivals.number(table));
         SpacingSpec::Constant => Spacing::Constant,
         SpacingSpec::Poisson => Spacing::Poisson,
     }

@@ -20,23 +20,27 @@ pub(super) struct Arrivals {
     next: Bytes,
 }
 
+/// What the number of a flow has beside, for its second connection.
+const COMPANION: u64 = 1 << 63;
+
 impl<O: Observer> Simulation<O> {
     /// Adds a flow, with its second connection if its start needs one.
     fn add_flow(&mut self, config: &FlowConfig, start: Time, route: u32) -> usize {
-        let slot = self.add_connection(config, start, route, None);
-        self.add_companion(config, route, slot);
-        slot
+        let place = self.add_connection(config, start, route, None);
+        self.add_companion(config, route, place);
+        place.0
     }
 
-    /// Adds a connection of a flow that begins with `first`, or the first one itself. `route` is
-    /// that over the first links where there are several.
+    /// Adds a connection of a flow that begins with `first`, which draws by a number, or the first
+    /// one itself. `route` is that over the first links where there are several. Returns its place,
+    /// and what it draws by.
     pub(crate) fn add_connection(
         &mut self,
         config: &FlowConfig,
         start: Time,
         route: u32,
-        first: Option<FlowId>,
-    ) -> usize {
+        first: Option<(FlowId, u64)>,
+    ) -> (usize, u64) {
         let slot = match self.free_slots.pop() {
             Some(slot) => slot as usize,
             None => {
@@ -49,15 +53,24 @@ impl<O: Observer> Simulation<O> {
             Traffic::Udp(_) => None,
         };
         let id = self.ledger.open(slot as u32, config.group, start, size);
-        let (first, connection) = (first.unwrap_or(id), usize::from(first.is_some()));
-        let route = self.ways.route(route, &config.place.ways, first, connection);
+        let connection = usize::from(first.is_some());
+        let number = match (config.place.number, first) {
+            (Some(number), None) => number,
+            (Some(_), Some((_, number))) => number | COMPANION,
+            (None, _) => {
+                self.unnumbered += 1;
+                self.unnumbered - 1
+            }
+        };
+        let (first, of_first) = first.unwrap_or((id, number));
+        let route = self.ways.route(route, &config.place.ways, of_first, connection);
         self.network.add_flow(route, first, &config.place);
         self.outstanding += u64::from(size.is_some());
         let seeds = (self.seed, self.run);
-        self.flows[slot] = Some(Flow::new(id, config, start, route, seeds, &self.make_controller));
+        self.flows[slot] = Some(Flow::new((id, number), config, start, route, seeds, &self.make_controller));
         self.timers.grow(slot + 1);
         self.set_timer(slot);
-        slot
+        (slot, number)
     }
 
     pub(super) fn add_arrivals(&mut self, index: usize, config: &ArrivalConfig, route: u32) {
@@ -91,6 +104,9 @@ impl<O: Observer> Simulation<O> {
             tcp.workload = Workload::Sized(arrivals.next);
         }
         let (flow, route) = (arrivals.flow.clone(), arrivals.route);
+        if let Some(number) = &mut arrivals.flow.place.number {
+            *number = number.wrapping_add(1);
+        }
         self.add_flow(&flow, now, route);
         self.schedule_arrival(index);
     }

@@ -47,6 +47,8 @@ pub struct Simulation<O> {
     /// Flows of two connections.
     pub(crate) pairs: Vec<Pair>,
     free_slots: Vec<u32>,
+    /// Flows so far that have no number of their own to draw by.
+    unnumbered: u64,
     /// When each flow wants to act of itself, at the latest known time or earlier.
     timers: Tournament,
     arrivals: Vec<Arrivals>,
@@ -111,6 +113,7 @@ impl<O: Observer> Simulation<O> {
             flows: Vec::new(),
             pairs: Vec::new(),
             free_slots: Vec::new(),
+            unnumbered: 0,
             timers: Tournament::new(config.flows.len()),
             arrivals: Vec::new(),
             sessions: Vec::new(),
@@ -126,7 +129,7 @@ impl<O: Observer> Simulation<O> {
             late_timers: Vec::new(),
             observer,
         };
-        let places: Vec<usize> = (config.flows.iter().zip(&flow_routes))
+        let places: Vec<(usize, u64)> = (config.flows.iter().zip(&flow_routes))
             .map(|(flow, route)| simulation.add_connection(flow, flow.start, *route, None))
             .collect();
         // After all of them, so that the number of a flow is its place in the configuration.

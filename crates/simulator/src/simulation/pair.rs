@@ -70,14 +70,15 @@ impl Pair {
 }
 
 impl<O: Observer> Simulation<O> {
-    /// If the flow's start needs a second connection, adds it; the first is in `slot`.
-    pub(crate) fn add_companion(&mut self, config: &FlowConfig, route: u32, slot: usize) {
+    /// If the flow's start needs a second connection, adds it; the first is in `slot`, and draws by
+    /// this number.
+    pub(crate) fn add_companion(&mut self, config: &FlowConfig, route: u32, (slot, number): (usize, u64)) {
         let Traffic::Tcp(tcp) = &config.traffic else { return };
         let Some(first) = self.flows[slot].as_ref().map(|flow| flow.id) else { return };
-        let seed = Purpose::Controller.seed(self.seed, self.run, u64::from(first));
+        let seed = Purpose::Controller.seed(self.seed, self.run, number);
         let header = u32::from(tcp.sender.header_bytes);
         let Some(detector) = tcp.controller.start.detector(tcp.sender.mss, header, seed) else { return };
-        let number = self.pairs.len() as u32;
+        let pair = self.pairs.len() as u32;
         let mut slots = [Some(slot), None];
         let connections = tcp.controller.start.connections();
         if connections > 1 {
@@ -87,7 +88,7 @@ impl<O: Observer> Simulation<O> {
                 tcp.workload = Workload::Replies(Bytes::ZERO);
             }
             // When it opens the detector knows.
-            let companion = self.add_connection(&second, Time::NEVER, route, Some(first));
+            let (companion, _) = self.add_connection(&second, Time::NEVER, route, Some((first, number)));
             slots[1] = Some(companion);
             if let Some(flow) = &self.flows[companion] {
                 self.ledger.entry(flow.id).companion_of = Some(first);
@@ -95,7 +96,7 @@ impl<O: Observer> Simulation<O> {
         }
         for (connection, slot) in slots.iter().enumerate() {
             if let Some(flow) = slot.and_then(|slot| self.flows[slot].as_mut()) {
-                flow.pair = Some((number, connection as u8));
+                flow.pair = Some((pair, connection as u8));
             }
         }
         let (striping, joining) = (Striping::new(connections), Joining::default());

@@ -132,7 +132,7 @@ fn hosts_get_equal_shares_of_a_link_with_fairness_per_host_whatever_their_flows_
     let queue = QueueConfig::HostFairness(HostFairnessConfig::default());
     let link = LinkConfig::new(RateSchedule::Constant(Rate::from_mbps(20)), RTT / 2, queue);
     // Flow 0 is that of one host, the others of another.
-    let between = |number: u32| Place { source: Some(number.min(1)), destination: None, ways: vec![] };
+    let between = |number: u32| Place { source: Some(number.min(1)), ..Place::default() };
     let flows = (0..5).map(|n| FlowConfig { place: between(n), ..tcp_flow(Workload::Greedy, RTT) });
     let config = simulation(vec![link], flows.collect(), Stop::At(Time::ZERO + Span::from_secs(20)));
     let outcome = Simulation::new(&config, ()).unwrap().run().0;
