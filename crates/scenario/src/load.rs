@@ -8,22 +8,36 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use flowstart_units::{Rate, Span, parse_fraction};
+use flowstart_units::{Rate, Span};
 
 use super::SizeSpec;
 
-/// A share of the capacity, above 0 and at most 1.
+/// A share of the capacity, above 0 and at most ten times the whole: more than it carries is a load
+/// too.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load(f64);
 
+/// The largest share.
+const MOST: f64 = 10.0;
 const EXAMPLES: &str = "a share of the capacity such as \"50 %\"";
 
 impl FromStr for Load {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let share = parse_fraction(text).map_err(|error| error.to_string())?;
-        if share > 0.0 { Ok(Self(share)) } else { Err("a load of 0 brings no arrivals; leave them out".to_owned()) }
+        let text = text.trim();
+        let share = match text.strip_suffix('%') {
+            Some(percent) => percent.trim_end().parse().map(|percent: f64| percent / 100.0),
+            None => text.parse(),
+        };
+        match share {
+            Ok(0.0) => Err("a load of 0 brings no arrivals; leave them out".to_owned()),
+            Ok(share) if share > 0.0 && share <= MOST => Ok(Self(share)),
+            _ => Err(format!(
+                "\"{text}\" is no load; it is a share of the capacity, above 0 and at most {} %, such as \"50 %\" or 0.5",
+                MOST * 100.0
+            )),
+        }
     }
 }
 
@@ -78,5 +92,19 @@ mod tests {
         assert_eq!(gap, Span::from_millis(16));
         assert_eq!(load.to_string().parse(), Ok(load));
         assert!("0 %".parse::<Load>().is_err());
+    }
+
+    #[test]
+    fn more_than_the_capacity_is_a_load_and_nonsense_is_told_what_would_be() {
+        let gap = |text: &str| {
+            let sizes = SizeSpec::Fixed { size: flowstart_units::Bytes::new(100_000) };
+            text.parse::<Load>().map(|load| load.mean_gap(&sizes, Rate::from_mbps(100)))
+        };
+        assert_eq!((gap("200 %"), gap("2.0")), (Ok(Span::from_millis(4)), Ok(Span::from_millis(4))));
+        assert_eq!(gap("1000%"), Ok(Span::from_micros(800)));
+        for text in ["1001 %", "-1", "nan", "inf", "much", "%", ""] {
+            let message = gap(text).unwrap_err();
+            assert!(message.contains("at most 1000 %, such as \"50 %\""), "{message}");
+        }
     }
 }
