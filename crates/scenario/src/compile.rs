@@ -92,6 +92,7 @@ impl Scenario {
         if let Some(phases) = self.phases {
             compiler.move_starts(phases)?;
         }
+        compiler.check_shapers()?;
         let end = Time::ZERO + self.duration;
         let simulation = SimulationConfig {
             links: compiler.links,
@@ -143,7 +144,6 @@ impl Scenario {
     }
 }
 
-struct Compiler<'a> {
 /// Traffic whose random numbers depend on nothing but its own table: adding other traffic leaves
 /// them alone. Flows have their numbers from 0.
 #[derive(Clone, Copy)]
@@ -160,6 +160,7 @@ impl Kind {
     }
 }
 
+struct Compiler<'a> {
     scenario: &'a Scenario,
     run: u64,
     path: Option<&'a PathSpec>,

@@ -310,6 +310,60 @@ fn a_policer_without_tokens_for_a_packet_is_refused_with_the_smallest_burst_that
     assert!(message.starts_with("test.toml:9:") && message.contains("burst here is \"1522 B\""), "{message}");
 }
 
+/// As Linux, which drops it. Acknowledgements fit.
+#[test]
+fn a_shaper_without_room_for_a_packet_is_refused_with_the_smallest_burst_that_has_it() {
+    let shaper = |table: &str, shaper: &str, flow: &str| {
+        let medium = format!("medium = {{ shaper = {{ {shaper} }} }}");
+        let path = match table {
+            "path" => format!("[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\n{medium}\n"),
+            way => format!(
+                "[[link]]\nname = \"A\"\ncapacity = \"10 Mbit/s\"\ndelay = \"5 ms\"\n{}\n[[link]]\nname = \"B\"\n\
+                 capacity = \"10 Mbit/s\"\ndelay = \"5 ms\"\noverhead = 14\n{}\n",
+                if way == "way" { format!("ways = [{{ {medium} }}]") } else { String::new() },
+                if way == "back" { &medium } else { "" },
+            ),
+        };
+        Scenario::parse("test.toml", &format!("{path}{flow}")).map_err(|error| error.to_string())
+    };
+    let large = "[[flow]]\n[[flow]]\nsender.mss = 8948\n";
+    let message = shaper("path", "burst = \"2 kB\"", large).unwrap_err();
+    assert!(message.starts_with("test.toml:4:") && message.contains("smallest burst here is \"9000 B\""), "{message}");
+    assert!(shaper("path", "burst = \"9 kB\"", large).is_ok());
+    let message = shaper("path", "burst = \"9 kB\", peak = \"12 Mbit/s\"", large).unwrap_err();
+    assert!(message.contains("path.medium: a shaper with a peak_burst of 1.6 kB"), "{message}");
+    assert!(shaper("path", "burst = \"2 kB\"", "[[udp]]\nrate = \"1 Mbit/s\"\npacket = \"2001 B\"\n").is_err());
+    let there = format!("{large}forward = [\"A\"]\nreverse = [\"B\"]\n").replacen("[[flow]]\n", "", 1);
+    assert!(shaper("back", "burst = \"1500 B\"", &there).is_ok());
+    let message = shaper("way", "burst = \"2 kB\"", &there).unwrap_err();
+    assert!(message.contains("link[0].ways[0].medium: ") && message.contains("\"9000 B\""), "{message}");
+    let both = there.replace("[\"A\"]", "[\"A\", \"B\"]").replace("[\"B\"]\n", "[]\n");
+    let message = shaper("back", "burst = \"2 kB\"", &both).unwrap_err();
+    assert!(message.contains("link[1].medium: ") && message.contains("\"9014 B\""), "{message}");
+}
+
+/// Buckets count what the link carries, which is IP packets unless it has an overhead.
+#[test]
+fn a_bucket_with_room_for_a_full_packet_is_deep_enough() {
+    let medium = |medium: &str| {
+        let text = with("rtt = \"20 ms\"", &format!("rtt = \"20 ms\"\nmedium = {{ {medium} }}"));
+        Scenario::parse("test.toml", &text).map_err(|error| error.to_string())
+    };
+    let burst = |bytes: u32| {
+        [
+            format!("shaper = {{ burst = \"{bytes} B\" }}"),
+            format!("policer = {{ rate = \"5 Mbit/s\", burst = \"{bytes} B\" }}"),
+        ]
+    };
+    for written in burst(1_500) {
+        assert!(medium(&written).is_ok(), "{written}");
+    }
+    for written in burst(1_499) {
+        let message = medium(&written).unwrap_err();
+        assert!(message.contains("at least one packet, 1500 B"), "{message}");
+    }
+}
+
 /// It said that a [[flow]] was to be added, of a file that has one.
 #[test]
 fn flows_that_are_none_are_refused_where_they_say_so() {

@@ -12,8 +12,8 @@ const WORK_PER_BYTE: u128 = 8 * 1_000_000_000;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct ShaperConfig {
-    /// Depth of the bucket: so much may leave at once after an idle time; at least one packet. In
-    /// `tbf`, `burst`.
+    /// Depth of the bucket: so much may leave at once after an idle time; at least one packet with
+    /// what the link adds to it, at least 1500 B. In `tbf`, `burst`.
     pub burst: Bytes,
     /// Most rate while tokens last (`peakrate`); default: none, a burst leaves at the line's rate.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
@@ -49,7 +49,7 @@ impl ShaperConfig {
 pub struct PolicerConfig {
     /// Tokens per time.
     pub rate: Rate,
-    /// Depth of the bucket, at least one packet.
+    /// Depth of the bucket, at least one packet with what the link adds to it, at least 1500 B.
     pub burst: Bytes,
 }
 

@@ -48,8 +48,9 @@ pub struct MediumConfig {
     pub detours: Vec<Detour>,
 }
 
-/// Bytes of the largest packet that every bucket must have room for.
-const LARGEST_PACKET: Bytes = Bytes::new(1514);
+/// Bytes of the packet that every bucket must have room for: a full one without what a link adds,
+/// which buckets count too.
+const FULL_PACKET: Bytes = Bytes::new(1500);
 
 impl MediumConfig {
     /// True if it is a plain link.
@@ -74,8 +75,8 @@ impl MediumConfig {
         if let Some(shaper) = &self.shaper {
             unless(constant, "shaper: a token bucket needs a constant capacity, which is its rate")?;
             unless(
-                shaper.burst >= LARGEST_PACKET && shaper.peak_burst >= LARGEST_PACKET,
-                "shaper: a bucket has room for at least one packet, 1514 B; burst is usually some \"32 kB\"",
+                shaper.burst >= FULL_PACKET && shaper.peak_burst >= FULL_PACKET,
+                "shaper: a bucket has room for at least one packet, 1500 B; burst is usually some \"32 kB\"",
             )?;
             unless(
                 shaper.peak.is_some() || shaper.peak_burst == ShaperConfig::PEAK_BURST,
@@ -90,7 +91,7 @@ impl MediumConfig {
         }
         if let Some(policer) = &self.policer {
             unless(policer.rate.as_bps() > 0, "policer: a rate of 0 lets nothing through")?;
-            unless(policer.burst >= LARGEST_PACKET, "policer: burst has room for at least one packet, 1514 B")?;
+            unless(policer.burst >= FULL_PACKET, "policer: burst has room for at least one packet, 1500 B")?;
         }
         if let Some(wifi) = &self.wifi {
             wifi.validate()?;
@@ -290,7 +291,7 @@ mod tests {
     fn what_makes_no_sense_is_refused_with_a_sentence() {
         let says = |medium: MediumConfig| link(medium).validate().unwrap_err().to_string();
         let shaper = |shaper| says(MediumConfig { shaper: Some(shaper), ..MediumConfig::default() });
-        assert!(shaper(ShaperConfig::new(Bytes::new(100))).contains("medium: shaper: a bucket has room"));
+        assert!(shaper(ShaperConfig::new(Bytes::new(1499))).contains("medium: shaper: a bucket has room"));
         let bucket = ShaperConfig { peak_burst: Bytes::new(3_000), ..ShaperConfig::new(Bytes::new(2_000)) };
         assert!(shaper(bucket).contains("give a peak"));
         let slow = Some(Rate::from_mbps(1));
@@ -316,9 +317,9 @@ mod tests {
             let policer = Some(PolicerConfig { rate: Rate::from_bps(rate), burst: Bytes::new(burst) });
             link(MediumConfig { policer, ..MediumConfig::default() }).validate().map_err(|error| error.to_string())
         };
-        assert_eq!(policer(1, 1514), Ok(()));
-        assert!(policer(0, 1514).unwrap_err().contains("lets nothing through"));
-        assert!(policer(1, 1513).unwrap_err().contains("at least one packet"));
+        assert_eq!(policer(1, 1500), Ok(()));
+        assert!(policer(0, 1500).unwrap_err().contains("lets nothing through"));
+        assert!(policer(1, 1499).unwrap_err().contains("at least one packet, 1500 B"));
         let outage = |millis| {
             let (every, spread) = (Span::from_millis(10), Span::ZERO);
             let handover = Some(HandoverConfig { every, spread, outage: Span::from_millis(millis) });

@@ -2,6 +2,7 @@
 
 use flowstart_network::{DrrConfig, LinkConfig, LinkError, LossConfig, PolicerConfig, QueueConfig};
 use flowstart_random::Purpose;
+use flowstart_simulator::{FlowConfig, Traffic};
 use flowstart_units::Span;
 
 use super::Compiler;
@@ -95,6 +96,60 @@ impl<'a> Compiler<'a> {
                 ),
             )),
             _ => Ok(()),
+        }
+    }
+
+    /// Refuses a shaper whose buckets have no room for a packet that somebody sends over it: Linux
+    /// drops that one, which here would pass.
+    pub(super) fn check_shapers(&self) -> Result<(), Problem> {
+        for (place, link) in self.links.iter().enumerate() {
+            let Some(shaper) = &link.medium.shaper else { continue };
+            let way_to = |hop: &usize| self.ways.iter().any(|group| group[0] == *hop && group.contains(&place));
+            let crosses = |path: &[usize]| path.iter().any(|hop| *hop == place || way_to(hop));
+            let packet = |flow: &FlowConfig| {
+                let (there, back) = match &flow.traffic {
+                    Traffic::Tcp(tcp) => {
+                        let full = tcp.sender.mss.saturating_add(tcp.sender.header_bytes.into());
+                        (u64::from(full), u64::from(tcp.receiver.header_bytes))
+                    }
+                    Traffic::Udp(udp) => (u64::from(udp.packet), 0),
+                };
+                crosses(&flow.forward).then_some(there).max(crosses(&flow.reverse).then_some(back))
+            };
+            let flows = self.flows.iter().chain(self.arrivals.iter().map(|arrivals| &arrivals.flow));
+            let flows = flows.chain(self.sessions.iter().map(|session| &session.flow));
+            let Some(packet) = flows.filter_map(packet).max().map(|packet| packet + u64::from(link.overhead)) else {
+                continue;
+            };
+            let peak_burst = shaper.peak.map(|_| ("peak_burst", shaper.peak_burst));
+            let buckets = [Some(("burst", shaper.burst)), peak_burst];
+            if let Some((key, depth)) = buckets.into_iter().flatten().find(|(_, depth)| depth.get() < packet) {
+                let message = format!(
+                    "a shaper with a {key} of {depth} never has tokens for a packet of {packet} B, overhead included; \
+                     the smallest {key} here is \"{packet} B\""
+                );
+                return Err(Problem::at(self.medium_of(place), message));
+            }
+        }
+        Ok(())
+    }
+
+    /// The key that says what kind of link one is.
+    fn medium_of(&self, place: usize) -> String {
+        let group = self.ways.iter().find(|group| group[1..].contains(&place));
+        let way = group.and_then(|group| Some((group[0], group.iter().position(|link| *link == place)?)));
+        let first = way.map_or(place, |(first, _)| first);
+        let table = match self.path {
+            Some(_) => "path".to_owned(),
+            None => {
+                let link = self.scenario.link.iter().position(|link| link.name == self.names[first]);
+                format!("link[{}]", link.unwrap_or(0))
+            }
+        };
+        match way {
+            Some((_, number)) => format!("{table}.ways[{}].medium", number - 1),
+            None if self.names[place] == WAY_BACK && self.path.is_some() => format!("{table}.reverse_medium"),
+            None => format!("{table}.medium"),
         }
     }
 
