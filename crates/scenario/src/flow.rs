@@ -58,16 +58,18 @@ pub struct FlowSpec {
     /// replaces `start`, `count`, `every` and `size`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list: Option<String>,
-    /// Base round-trip time, if it differs from the path's.
+    /// Base round-trip time, if it differs from the path's. With `[[link]]`: what the links on the
+    /// way there and back leave of it lies half before the first and half on the way back. Without
+    /// it, the round trip is that of those links alone: without `reverse` ACKs are back at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt: Option<Span>,
-    /// Names of the links from sender to receiver; default: the path's bottleneck. With
-    /// `["reverse"]` it is sent over the path's way back, whose delay it has; its ACKs then cross
-    /// the bottleneck unless `reverse` says otherwise.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Names of the links from sender to receiver, at least one; default: the path's bottleneck.
+    /// With `["reverse"]` it is sent over the path's way back, whose delay it has; its ACKs then
+    /// cross the bottleneck unless `reverse` says otherwise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "links")]
     pub forward: Vec<String>,
-    /// Names of the links from receiver to sender; default: the path's way back (its bottleneck for
-    /// what is sent over the way back).
+    /// Names of the links from receiver to sender; default, and of an empty list: the path's way
+    /// back (its bottleneck for what is sent over the way back), with `[[link]]` none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reverse: Vec<String>,
     /// Where there are ways in parallel: which one its connections take, 1 for the first. One
@@ -216,12 +218,13 @@ pub struct UdpSpec {
     /// Send as ECN-capable (ECT(0)).
     #[serde(default)]
     pub ecn: bool,
-    /// Base round-trip time, if it differs from the path's; half of it counts.
+    /// Base round-trip time, if it differs from the path's: half of it is the way there (at least
+    /// that of its links).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt: Option<Span>,
-    /// Names of the links on its way; default: the path's bottleneck. `["reverse"]` is the path's
-    /// way back, with its delay.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Names of the links on its way, at least one; default: the path's bottleneck. `["reverse"]` is
+    /// the path's way back, with its delay.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "links")]
     pub forward: Vec<String>,
     /// Which of several ways in parallel it takes, 1 for the first; default: drawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -273,7 +276,7 @@ pub struct ArrivalSpec {
     pub spacing: SpacingSpec,
     /// Transfer sizes.
     pub sizes: SizeSpec,
-    /// Last arrival at this time; default: the end.
+    /// Last arrival at this time, after the `start` of its flow; default: the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Span>,
     /// Most arrivals; default: no limit.
@@ -305,6 +308,17 @@ fn full_packet() -> Bytes {
 
 fn poisson() -> SpacingSpec {
     SpacingSpec::Poisson
+}
+
+/// Names of links, of which there is one at least: none would be as if nothing was said.
+fn links<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let links = Vec::deserialize(deserializer)?;
+    if links.is_empty() {
+        return Err(serde::de::Error::custom(
+            "an empty list names no link to be sent over; name one, or leave this out for the path's bottleneck",
+        ));
+    }
+    Ok(links)
 }
 
 /// A time since the beginning of the run: of a bare number it is said that it may be of seconds.

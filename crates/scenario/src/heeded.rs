@@ -30,16 +30,36 @@ impl Scenario {
     }
 
     /// What this scenario says without any influence on what `flowstart run` shows of it, though
-    /// another flow over the same path may heed it: a sentence each, for people.
+    /// another flow over the same path may heed it, and what it leaves out that hardly anybody means
+    /// to: a sentence each, for people.
     #[must_use]
     pub fn without_influence(&self) -> Vec<String> {
         let mut sentences = Vec::new();
         let starts = self.flow.iter().enumerate().map(|(index, flow)| (format!("flow[{index}].start"), flow.start));
         let datagrams = self.udp.iter().enumerate().map(|(index, udp)| (format!("udp[{index}].start"), udp.start));
-        for (key, start) in starts.chain(datagrams).filter(|(_, start)| *start >= self.duration) {
+        let arrivals = self.arrivals.iter().enumerate();
+        let arriving = arrivals.clone().map(|(index, it)| (format!("arrivals[{index}].flow.start"), it.flow.start));
+        let late = starts.chain(datagrams).chain(arriving).filter(|(_, start)| *start >= self.duration);
+        for (key, start) in late {
             let end = self.duration;
-            sentences.push(format!("{key}: nobody starts at {start}, since the run is over after {end}"));
+            sentences.push(if start > end {
+                format!("{key}: nobody starts at {start}, since the run is over after {end}")
+            } else {
+                format!("{key}: who starts at {start} sends at that moment alone, since the run is over then")
+            });
         }
+        for (index, process) in arrivals {
+            let start = process.flow.start;
+            if process.most == Some(0) {
+                sentences.push(format!("arrivals[{index}].most: nobody arrives, since 0 are the most that may"));
+            } else if let Some(until) = process.until.filter(|until| *until <= start) {
+                sentences.push(format!(
+                    "arrivals[{index}].until: nobody arrives until {until}, since the first comes a gap after its \
+                     flow's start, {start}"
+                ));
+            }
+        }
+        sentences.extend(self.back_at_once());
         let flows = self.flow.iter().chain(self.arrivals.iter().map(|arrivals| &arrivals.flow));
         let mut flows = flows.chain(self.web.iter().map(|web| &web.flow));
         let answered = flows.any(|flow| marks(flow).is_ok_and(|mode| mode != EcnMode::Off));
@@ -51,6 +71,23 @@ impl Scenario {
             }
         }
         sentences
+    }
+
+    /// Flows whose ACKs need no time on their way back, which is hardly what was meant.
+    fn back_at_once(&self) -> Vec<String> {
+        let flows = self.flow.iter().enumerate().map(|(index, flow)| (format!("flow[{index}]"), flow));
+        let arrivals = self.arrivals.iter().enumerate();
+        let arrivals = arrivals.map(|(index, arrivals)| (format!("arrivals[{index}].flow"), &arrivals.flow));
+        let web = self.web.iter().enumerate().map(|(index, web)| (format!("web[{index}].flow"), &web.flow));
+        let all = flows.chain(arrivals).chain(web).filter(|_| !self.link.is_empty());
+        all.filter(|(_, flow)| flow.rtt.is_none() && flow.reverse.is_empty())
+            .map(|(key, _)| {
+                format!(
+                    "{key}: its ACKs are back at once, since it has neither an `rtt` nor links in `reverse`; its round \
+                     trip is the way there"
+                )
+            })
+            .collect()
     }
 
     /// A flow list says when which flow of what size starts, and the flow that names it does not.
@@ -325,7 +362,7 @@ mod tests {
         assert_eq!(
             late,
             [
-                "flow[1].start: nobody starts at 10 s, since the run is over after 10 s",
+                "flow[1].start: who starts at 10 s sends at that moment alone, since the run is over then",
                 "udp[0].start: nobody starts at 20 s, since the run is over after 10 s"
             ]
         );

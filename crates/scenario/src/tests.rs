@@ -364,6 +364,93 @@ fn a_bucket_with_room_for_a_full_packet_is_deep_enough() {
     }
 }
 
+/// A full segment would never be let through: the sender sent by its timer alone, which doubles.
+#[test]
+fn a_receive_buffer_without_room_for_a_segment_is_refused() {
+    let flow = |keys: &str| Scenario::parse("test.toml", &with("[[flow]]\n", &format!("[[flow]]\n{keys}\n")));
+    let message = flow("receiver.receive_buffer = \"1447 B\"").unwrap_err().to_string();
+    assert!(message.contains("flow[0].receiver.receive_buffer: "), "{message}");
+    assert!(message.contains("no room for one segment of 1448 B"), "{message}");
+    assert!(flow("receiver.receive_buffer = \"1448 B\"").is_ok());
+    assert!(flow("receiver.receive_buffer = \"500 B\"\nsender.mss = 500").is_ok());
+}
+
+/// They sent one datagram, or one message.
+#[test]
+fn traffic_that_lasts_no_time_is_refused() {
+    for (text, key) in [
+        (with("[[udp]]\n", "[[udp]]\nlasting = \"0 s\"\n"), "udp[0].lasting: "),
+        (
+            with(
+                "[[udp]]",
+                "[[flow]]\npaced = { rate = \"1 Mbit/s\", message = \"1 kB\", lasting = \"0 s\" }\n[[udp]]",
+            ),
+            "flow[2].paced.lasting: ",
+        ),
+    ] {
+        let message = error(&text).to_string();
+        assert!(message.contains(key) && message.contains("nothing is sent in no time"), "{message}");
+        assert!(Scenario::parse("test.toml", &text.replace("\"0 s\"", "\"1 ns\"")).is_ok());
+    }
+}
+
+/// It was the path's bottleneck.
+#[test]
+fn an_empty_list_of_links_is_refused() {
+    for text in [with("[[udp]]\n", "[[udp]]\nforward = []\n"), with("[[flow]]\n", "[[flow]]\nforward = []\n")] {
+        assert!(error(&text).to_string().contains("an empty list names no link"), "{}", error(&text));
+    }
+}
+
+const TWO_LINKS: &str = "[[link]]\nname = \"A\"\ncapacity = \"50 Mbit/s\"\ndelay = \"5 ms\"\n[[link]]\nname = \"B\"\n\
+                         capacity = \"50 Mbit/s\"\ndelay = \"20 ms\"\n[[link]]\nname = \"R\"\ncapacity = \"50 Mbit/s\"\n\
+                         delay = \"8 ms\"\n";
+
+/// Nothing comes back from datagrams: the half that the links do not have of it was halved again.
+#[test]
+fn half_of_the_round_trip_is_the_way_of_datagrams_over_links() {
+    let read = |flow: &str| Scenario::parse("test.toml", &format!("{TWO_LINKS}{flow}\nforward = [\"A\", \"B\"]\n"));
+    let there = |flow: &str| {
+        let flow = read(flow).unwrap().simulation(0).unwrap().simulation.flows.remove(0);
+        (flow.access.delay.as_nanos() / 1_000, flow.return_delay.as_nanos() / 1_000)
+    };
+    let udp = |rtt: &str| format!("[[udp]]\nrate = \"1 Mbit/s\"\nrtt = \"{rtt}\"");
+    assert_eq!(there(&udp("100 ms")), (25_000, 50_000));
+    assert_eq!(there(&udp("50 ms")).0, 0);
+    let message = read(&udp("49 ms")).unwrap_err().to_string();
+    assert!(message.contains("udp[0].rtt: half of it is shorter"), "{message}");
+    // What the links leave is on either side.
+    assert_eq!(there("[[flow]]\nrtt = \"100 ms\"\nreverse = [\"R\"]"), (33_500, 33_500));
+}
+
+#[test]
+fn who_has_no_way_back_over_links_is_told_so() {
+    let told = |text: &str| Scenario::parse("test.toml", &format!("{TWO_LINKS}{text}")).unwrap().without_influence();
+    let plain = told("[[flow]]\nforward = [\"A\"]\n[[udp]]\nrate = \"1 Mbit/s\"\nforward = [\"A\"]\n");
+    assert!(plain.len() == 1 && plain[0].starts_with("flow[0]: its ACKs are back at once"), "{plain:?}");
+    for given in ["rtt = \"20 ms\"", "reverse = [\"R\"]"] {
+        assert!(told(&format!("[[flow]]\nforward = [\"A\"]\n{given}\n")).is_empty(), "{given}");
+    }
+    assert!(Scenario::parse("test.toml", GOOD).unwrap().without_influence().is_empty());
+}
+
+#[test]
+fn transfers_that_never_arrive_are_told() {
+    let told = |keys: &str| {
+        let text = "[[arrivals]]\nmean_gap = \"10 ms\"\nsizes = { kind = \"fixed\", size = \"1 kB\" }\n";
+        let text = with("[[udp]]", &format!("{text}{keys}\n[[udp]]"));
+        Scenario::parse("test.toml", &text).unwrap().without_influence()
+    };
+    let start = "flow.start = \"2 s\"";
+    assert!(told(&format!("{start}\nuntil = \"3 s\"\nmost = 1")).is_empty());
+    let until = told(&format!("{start}\nuntil = \"1 s\""));
+    assert!(until.len() == 1 && until[0].starts_with("arrivals[0].until: nobody arrives until 1 s"), "{until:?}");
+    let most = told(&format!("{start}\nmost = 0"));
+    assert!(most.len() == 1 && most[0].starts_with("arrivals[0].most: nobody arrives"), "{most:?}");
+    let late = told("flow.start = \"6 s\"");
+    assert_eq!(late, ["arrivals[0].flow.start: nobody starts at 6 s, since the run is over after 5 s"]);
+}
+
 /// It said that a [[flow]] was to be added, of a file that has one.
 #[test]
 fn flows_that_are_none_are_refused_where_they_say_so() {

@@ -97,6 +97,14 @@ impl Compiler<'_> {
             receiver.ecn = ecn;
         }
         ends(&sender, &receiver)?;
+        if let Some(buffer) = receiver.receive_buffer.filter(|buffer| buffer.get() < u64::from(sender.mss)) {
+            let message = format!(
+                "a receive buffer of {buffer} has no room for one segment of {} B, so that the window would never let \
+                 a full one through; give it room for one at least, or less to a segment (`sender.mss`)",
+                sender.mss
+            );
+            return Err(Problem::at("receiver.receive_buffer", message));
+        }
         let tcp = TcpConfig { controller, sender, receiver, workload };
         let mut flow = self.way(&spec.forward, &spec.reverse, spec.rtt, Traffic::Tcp(Box::new(tcp)))?;
         flow.place = self.place(&flow, "ways", &spec.ways, [spec.from.as_ref(), spec.to.as_ref()])?;
@@ -128,8 +136,18 @@ impl Compiler<'_> {
             ecn: spec.ecn,
         };
         let mut flow = self.way(&spec.forward, &[], spec.rtt, Traffic::Udp(udp))?;
+        if let (None, Some(rtt)) = (self.path, spec.rtt) {
+            // Nothing comes back: the way there is half of it, whatever the links have of that.
+            let links: Span = flow.forward.iter().map(|link| self.links[*link].delay).sum();
+            let Some(rest) = (rtt / 2).checked_sub(links) else {
+                let message = format!("half of it is shorter than the delay of the links on the way, {links}");
+                return Err(Problem::at("rtt", message));
+            };
+            (flow.access.delay, flow.return_delay) = (rest, rtt / 2);
+        }
         flow.start = Time::ZERO + spec.start;
         flow.place = self.place(&flow, "way", spec.way.as_slice(), [spec.from.as_ref(), spec.to.as_ref()])?;
+        flow.place.number = Some(Kind::Datagrams.number(table));
         let name = spec.name.clone().unwrap_or_else(|| "udp".to_owned());
         self.groups.push(FlowLabel { name, algorithm: "udp".to_owned(), kernel: None });
         self.flows.push(flow);
@@ -150,7 +168,6 @@ impl Compiler<'_> {
     }
 
     pub(super) fn add_arrivals(&mut self, table: usize, spec: &ArrivalSpec) -> Result<(), Problem> {
-        flow.place.number = Some(Kind::Datagrams.number(table));
         let one = &spec.flow;
         let own = one.size.is_some() || one.paced.is_some() || !one.writes.is_empty() || one.list.is_some();
         if own || one.count != 1 || !one.every.is_zero() {
@@ -164,6 +181,7 @@ impl Compiler<'_> {
             .tcp(&spec.flow, Workload::Sized(flowstart_units::Bytes::new(1)))
             .map_err(|problem| problem.within("flow"))?;
         flow.start = Time::ZERO + spec.flow.start;
+        flow.place.number = Some(Kind::Arrivals.number(table));
         let sizes = match spec.sizes {
             SizeSpec::Fixed { size } => Sizes::Fixed(size),
             SizeSpec::Pareto { shape, scale, min, max } => Sizes::Pareto { shape, scale, min, max },
@@ -184,7 +202,6 @@ impl Compiler<'_> {
 
 fn spacing(spec: SpacingSpec) -> Spacing {
     match spec {
-        flow.place.number = Some(Kind::Arrivals.number(table));
         SpacingSpec::Constant => Spacing::Constant,
         SpacingSpec::Poisson => Spacing::Poisson,
     }
@@ -195,6 +212,9 @@ fn workload(spec: &FlowSpec) -> Result<Workload, Problem> {
         (None, None, [], None) => Ok(Workload::Greedy),
         (Some(size), None, [], None) if size.get() == 0 => Err(Problem::at("size", "a transfer has at least 1 byte")),
         (Some(size), None, [], None) => Ok(Workload::Sized(*size)),
+        (None, Some(paced), [], None) if paced.lasting.is_some_and(Span::is_zero) => {
+            Err(Problem::at("paced.lasting", NO_TIME))
+        }
         (None, Some(paced), [], None) => Ok(Workload::Paced {
             rate: paced.rate,
             message: paced.message,
