@@ -78,7 +78,7 @@ pub use egress::{Cumulative, Egress, Reference};
 pub use exit::{Exit, ExitJudgement, Losses};
 pub use moments::Moments;
 pub use others::{convergence, harm, harm_ratio, jain, waits_of};
-pub use quantity::{Bound, Dimension, Measured};
+pub use quantity::{Bound, Dimension, Measured, ReadError};
 pub use recording::{
     Asked, Fate, FlowRecord, FlowSample, Flows, LinkAsked, LinkRecord, LinkSample, LinkSeries, LinksAndWindows,
     Newcomers, Origin, PORTION, PacketRecord, Packets, Parts, Recording, Samples, SamplesAndPackets, SenderState,

@@ -1,6 +1,33 @@
 //! Measured quantities and what they are measured in.
 
+use std::fmt;
+
 use flowstart_units::{Rate, Span, parse_fraction};
+
+/// Why a text is no value or statistic. Its `Display` is one sentence that also says what would be
+/// right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadError(String);
+
+impl ReadError {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+impl From<ReadError> for String {
+    fn from(error: ReadError) -> Self {
+        error.0
+    }
+}
 
 /// What a measure is measured in. Values are kept as floats in the base unit named here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,18 +66,21 @@ impl Dimension {
     ///
     /// # Errors
     /// What is wrong with it, and what would be right.
-    pub fn read(self, text: &str) -> Result<f64, String> {
+    pub fn read(self, text: &str) -> Result<f64, ReadError> {
         let text = text.trim();
         let (sign, size) = text.strip_prefix('-').map_or((1.0, text), |rest| (-1.0, rest.trim_start()));
         let number = |unit: &str| {
             let digits = size.strip_suffix(unit).unwrap_or(size).trim_end();
-            let wrong = || format!("\"{text}\" is not what this measure gives; it looks like \"{}\"", self.example());
+            let wrong = || {
+                let example = self.example();
+                ReadError::new(format!("\"{text}\" is not what this measure gives; it looks like \"{example}\""))
+            };
             digits.parse::<f64>().ok().filter(|n| n.is_finite()).ok_or_else(wrong)
         };
         let value = match self {
-            Self::Time => size.parse::<Span>().map_err(|error| error.to_string())?.as_secs_f64(),
-            Self::Rate => size.parse::<Rate>().map_err(|error| error.to_string())?.as_bps() as f64,
-            Self::Share => parse_fraction(size).map_err(|error| error.to_string())?,
+            Self::Time => size.parse::<Span>().map_err(|error| ReadError::new(error.to_string()))?.as_secs_f64(),
+            Self::Rate => size.parse::<Rate>().map_err(|error| ReadError::new(error.to_string()))?.as_bps() as f64,
+            Self::Share => parse_fraction(size).map_err(|error| ReadError::new(error.to_string()))?,
             Self::Packets => number("packets")?,
             Self::Rtts => number("RTT")?,
             Self::Plain => number("")?,
@@ -160,6 +190,14 @@ mod tests {
         assert_eq!(late.over(late), None);
         assert_eq!(known.over(Measured::exact(0.0)), None);
         assert_eq!(late.minus(known), Some(Measured { value: 9.0, bound: Bound::AtLeast }));
+    }
+
+    #[test]
+    fn what_is_no_value_is_an_error_that_says_what_would_be_right() {
+        let error: Box<dyn std::error::Error> = Box::new(Dimension::Rtts.read("x RTT").unwrap_err());
+        assert_eq!(error.to_string(), "\"x RTT\" is not what this measure gives; it looks like \"5 RTT\"");
+        let error: Box<dyn std::error::Error> = Box::new("mode".parse::<crate::Statistic>().unwrap_err());
+        assert!(error.to_string().starts_with("\"mode\" is not a statistic; there are \"mean\""), "{error}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 
-use crate::quantity::Measured;
+use crate::quantity::{Measured, ReadError};
 
 /// A number for many: "mean", "median", "min", "max" or a percentile such as "p99" or "p99.9"
 /// (nearest rank).
@@ -21,9 +21,9 @@ pub enum Statistic {
 const STATISTICS: &str = "\"mean\", \"median\", \"min\", \"max\" or a percentile such as \"p99\"";
 
 impl FromStr for Statistic {
-    type Err = String;
+    type Err = ReadError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, ReadError> {
         let percentile = |digits: &str| digits.parse::<f64>().ok().filter(|p| (0.0..=100.0).contains(p));
         match text.trim() {
             "mean" => Ok(Self::Mean),
@@ -32,7 +32,7 @@ impl FromStr for Statistic {
             "max" => Ok(Self::Quantile(1.0)),
             other => match other.strip_prefix(['p', 'P']).and_then(percentile) {
                 Some(p) => Ok(Self::Quantile(p / 100.0)),
-                None => Err(format!("\"{text}\" is not a statistic; there are {STATISTICS}")),
+                None => Err(ReadError::new(format!("\"{text}\" is not a statistic; there are {STATISTICS}"))),
             },
         }
     }
