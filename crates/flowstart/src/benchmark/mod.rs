@@ -13,8 +13,9 @@ mod to;
 
 use std::path::{Path, PathBuf};
 
-use flowstart_benchmark::{Benchmark, BenchmarkResult, MeasuredError, measured, rates_measured, tells_rates};
+use flowstart_benchmark::{Attained, Benchmark, BenchmarkResult, MeasuredError, measured, rates_measured, tells_rates};
 use flowstart_pages::benchmark::Shown;
+use flowstart_parallel::Cancel;
 use flowstart_race::{Contestant, Race, RunOptions, labels};
 use flowstart_service_curve::{ProbeConfig, ProbeVerdict, RecordError, Undecided, Video};
 use flowstart_units::{Bytes, Rate, Span};
@@ -66,6 +67,59 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
     let found = args.to.as_ref().map_or(Ok(None), |_| Err(crate::quic::without()))?;
     let benchmark = planned(args, found)?;
     let simulated = !benchmark.race.contestants.is_empty();
+    check(args, &benchmark, simulated)?;
+    if let Some(folder) = &folder {
+        take_folder(folder)?;
+    }
+    pages::prepare(&args.page)?;
+    figure_is_there(args, &benchmark)?;
+    if let Some(file) = &args.delays {
+        delays::prepare(file, &args.measured)?;
+    }
+    // Files first: they may be refused.
+    let mut from_outside = read_back(args, &benchmark)?;
+    let began = std::time::Instant::now();
+    if args.resume && folder.is_none() {
+        return Err(Failure::usage("--resume goes on with what a folder has: name it with --out"));
+    }
+    #[cfg(feature = "quic")]
+    let (cancel, mut really) = match way {
+        Some(way) => way.measure(&benchmark, args, folder.as_deref())?,
+        None => real::measure(&benchmark, args, folder.as_deref())?,
+    };
+    #[cfg(not(feature = "quic"))]
+    let (cancel, mut really) = real::measure(&benchmark, args, folder.as_deref())?;
+    let mut results = simulate(args, &benchmark, &cancel)?;
+    let took = began.elapsed().as_secs_f64();
+    // That of the first seed gets what was measured elsewhere.
+    let result = &mut results[0];
+    result.complete &= really.complete;
+    result.attained.append(&mut really.attained);
+    // What cannot be written is told after what was measured.
+    let messages = args.delays.as_ref().map_or(Ok(()), |file| {
+        let files = delays::write(file, &mut result.attained)?;
+        if !files.is_empty() {
+            note(&format!("read back with: {}", again::command(args, &benchmark, &files)));
+        }
+        Ok(())
+    });
+    result.attained.append(&mut from_outside);
+    let complete = results.iter().all(|result| result.complete);
+    if !complete && results.iter().flat_map(|result| &result.attained).all(|one| one.estimate.probes.is_empty()) {
+        return Err(really.verdict.err().unwrap_or(Failure::InterruptedEarly));
+    }
+    let runs = args.runs.unwrap_or(1) as usize;
+    let shown = Shown::new(&results, runs, really.paths, command_line())
+        .ok_or_else(|| Failure::usage("nothing was measured"))?;
+    let files = folder.as_ref().map_or(Ok(()), |folder| write(&shown, folder));
+    let pages = pages::write(&shown.page(), &args.page);
+    tell(&shown, args, folder.as_deref().filter(|_| files.is_ok()), took)?;
+    messages.and(files).and(pages)?;
+    if complete || really.verdict.is_err() { really.verdict } else { Err(Failure::Interrupted) }
+}
+
+/// Refuses what cannot be measured, and says what might go wrong.
+fn check(args: &BenchmarkArgs, benchmark: &Benchmark, simulated: bool) -> Done {
     tell_ignorant(benchmark.race.contestants.iter().map(|contestant| &contestant.start));
     if simulated || !benchmark.real.is_empty() {
         benchmark.validate().map_err(Failure::usage)?;
@@ -87,16 +141,12 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
              leave it out",
         ));
     }
-    if let Some(folder) = &folder {
-        take_folder(folder)?;
-    }
-    pages::prepare(&args.page)?;
-    figure_is_there(args, &benchmark)?;
-    if let Some(file) = &args.delays {
-        delays::prepare(file, &args.measured)?;
-    }
-    // Files first: they may be refused.
-    let mut from_outside = Vec::new();
+    Ok(())
+}
+
+/// What the files of `--measured` say.
+fn read_back(args: &BenchmarkArgs, benchmark: &Benchmark) -> Result<Vec<Attained>, Failure> {
+    let mut all = Vec::new();
     let mut untold = false;
     for file in &args.measured {
         let refuse = |error| match error {
@@ -107,7 +157,7 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
             )),
             other => Failure::Usage(format!("{} {other}", file.display())),
         };
-        let mut one = measured(&benchmark, file, args.measured_rate, PARQUET_READER).map_err(refuse)?;
+        let mut one = measured(benchmark, file, args.measured_rate, PARQUET_READER).map_err(refuse)?;
         untold |= !tells_rates(file, PARQUET_READER).map_err(refuse)?;
         one.label = label(args, file);
         for probe in &one.estimate.probes {
@@ -116,37 +166,31 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
                 note(&format!("{} {missing}; until then it is undecided", file.display()));
             }
         }
-        from_outside.push(one);
+        all.push(one);
     }
     if args.measured_rate.is_some() && !untold {
         return Err(Failure::usage(
             "--measured-rate would have no influence: every file of --measured has the column rate_bps; leave it out",
         ));
     }
-    let began = std::time::Instant::now();
-    if args.resume && folder.is_none() {
-        return Err(Failure::usage("--resume goes on with what a folder has: name it with --out"));
-    }
-    #[cfg(feature = "quic")]
-    let (cancel, mut really) = match way {
-        Some(way) => way.measure(&benchmark, args, folder.as_deref())?,
-        None => real::measure(&benchmark, args, folder.as_deref())?,
-    };
-    #[cfg(not(feature = "quic"))]
-    let (cancel, mut really) = real::measure(&benchmark, args, folder.as_deref())?;
+    Ok(all)
+}
+
+/// Simulates with every seed: the first result is that of the first seed, without any attained rate
+/// if nobody is to be simulated.
+fn simulate(args: &BenchmarkArgs, benchmark: &Benchmark, cancel: &Cancel) -> Result<Vec<BenchmarkResult>, Failure> {
     let bar = progress("simulated seconds").estimated_from(ENOUGH);
     let runs = u64::from(args.runs.unwrap_or(1));
-    // That of the first seed gets what was measured elsewhere.
     let mut result =
         BenchmarkResult { benchmark: benchmark.clone(), attained: Vec::new(), complete: true, simulated_seconds: 0.0 };
     let mut others = Vec::new();
-    for run in (0..runs).take_while(|_| simulated) {
+    for run in (0..runs).take_while(|_| !benchmark.race.contestants.is_empty()) {
         let tell = |done: usize, of: usize| {
             bar.set_length(of as u64 * runs);
             bar.set_position(done as u64 + of as u64 * run);
         };
         let options =
-            RunOptions { threads: args.threads, cancel: Some(&cancel), progress: Some(&tell), ..RunOptions::default() };
+            RunOptions { threads: args.threads, cancel: Some(cancel), progress: Some(&tell), ..RunOptions::default() };
         let mut with_seed = benchmark.clone();
         with_seed.race.seed = benchmark.race.seed.wrapping_add(run);
         let of_seed = with_seed.run(&options).map_err(Failure::usage)?;
@@ -162,41 +206,23 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
             break;
         }
     }
-    let took = began.elapsed().as_secs_f64();
     bar.finish_and_clear();
-    result.complete &= really.complete;
-    result.attained.append(&mut really.attained);
-    // What cannot be written is told after what was measured.
-    let messages = args.delays.as_ref().map_or(Ok(()), |file| {
-        let files = delays::write(file, &mut result.attained)?;
-        if !files.is_empty() {
-            note(&format!("read back with: {}", again::command(args, &benchmark, &files)));
-        }
-        Ok(())
-    });
-    result.attained.append(&mut from_outside);
-    let results: Vec<BenchmarkResult> = std::iter::once(result).chain(others).collect();
-    let complete = results.iter().all(|result| result.complete);
-    if !complete && results.iter().flat_map(|result| &result.attained).all(|one| one.estimate.probes.is_empty()) {
-        return Err(really.verdict.err().unwrap_or(Failure::InterruptedEarly));
-    }
-    let shown = Shown::new(&results, usize::try_from(runs).unwrap_or(usize::MAX), really.paths, command_line())
-        .ok_or_else(|| Failure::usage("nothing was measured"))?;
-    let files = folder.as_ref().map_or(Ok(()), |folder| write(&shown, folder));
-    let pages = pages::write(&shown.page(), &args.page);
+    Ok(std::iter::once(result).chain(others).collect())
+}
+
+/// Prints what was found; `folder` is where files about it are.
+fn tell(shown: &Shown<'_>, args: &BenchmarkArgs, folder: Option<&Path>, took: f64) -> Done {
     if args.json {
-        print_json(&shown.json())?;
-    } else if args.markdown {
-        print(&shown.markdown())?;
-    } else {
-        let mut text = shown.text(terminal(), took, &roughly(took));
-        if let Some(folder) = folder.as_ref().filter(|_| files.is_ok()) {
-            text.push_str(&format!("report: {}\n", folder.join(REPORT).display()));
-        }
-        print(&text)?;
+        return print_json(&shown.json());
     }
-    messages.and(files).and(pages)?;
-    if complete || really.verdict.is_err() { really.verdict } else { Err(Failure::Interrupted) }
+    if args.markdown {
+        return print(&shown.markdown());
+    }
+    let mut text = shown.text(terminal(), took, &roughly(took));
+    if let Some(folder) = folder {
+        text.push_str(&format!("report: {}\n", folder.join(REPORT).display()));
+    }
+    print(&text)
 }
 
 /// What tables call a file of measurements: its name, with the folder where others have the same.
