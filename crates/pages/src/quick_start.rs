@@ -31,7 +31,11 @@ impl Gain {
     fn times(&self, rtt: Span, size: Bytes) -> (f64, f64) {
         let link = Link { rate: self.capacity, rtt, packet: self.packet, headers: self.headers };
         let transfer = Transfer::new(link, self.start);
-        (transfer.slow_start(size), transfer.quick_start(size, self.grant))
+        // The model is of full packets, and the last one is as long as what is left.
+        let full = u64::from(self.packet - self.headers);
+        let missing = Bytes::new(size.get().div_ceil(full) * full - size.get());
+        let missing = missing.get() as f64 * 8.0 / self.capacity.as_bps() as f64;
+        (transfer.slow_start(size) - missing, transfer.quick_start(size, self.grant) - missing)
     }
 
     /// A row for every size and round-trip time.
@@ -107,5 +111,29 @@ impl Gain {
             "capacity_bps": self.capacity.as_bps(), "grant_bps": self.grant.as_bps(), "initial_window": self.start.initial_window,
             "threshold": self.start.threshold, "rows": rows.collect::<Vec<_>>(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A byte took as long as a full packet.
+    #[test]
+    fn the_last_packet_is_as_long_as_what_is_left() {
+        let gain = Gain {
+            capacity: Rate::from_bps(100_000),
+            grant: Rate::from_bps(80_000),
+            rtts: Vec::new(),
+            sizes: Vec::new(),
+            start: Start { initial_window: 10, growth: 2.0, threshold: None },
+            packet: 1500,
+            headers: 40,
+        };
+        for (size, ms) in [(1, 23.28), (1_000, 103.2), (1_460, 140.0), (1_461, 143.28)] {
+            let (slow, quick) = gain.times(Span::from_millis(20), Bytes::new(size));
+            assert!((slow * 1e3 - ms).abs() < 1e-6, "{size}: {slow}");
+            assert!((quick * 1e3 - ms).abs() < 1e-6, "{size}: {quick}");
+        }
     }
 }
