@@ -85,3 +85,19 @@ fn a_picture_in_another_format_is_refused_and_a_folder_with_a_dot_is_not() {
     output(folder.path(), &["explain-chirp", "trace.csv", "--out", "pictures.2"]);
     assert_eq!(files(folder.path()), ["pictures.2", "trace.csv"]);
 }
+
+/// The last packet, of which no ACK of the chirp told, had a delay of 0.
+#[test]
+fn packets_without_an_ack_of_their_own_have_no_delay_and_the_last_known_one_counts() {
+    let folder = empty();
+    let text = output(folder.path(), &["explain-chirp"]);
+    let row = |packet: &str| {
+        let row = text.lines().find(|line| line.split_whitespace().next() == Some(packet)).expect("a row");
+        row.split_whitespace().nth(4).expect("a delay").to_owned()
+    };
+    assert_eq!([row("13"), row("14"), row("15")], ["–", "21.7", "–"], "{text}");
+    assert!(text.contains("behind packet 12 the delays rise by 21.7 µs"), "{text}");
+    assert!(text.contains("Without a delay: no ACK told of the packet as its newest"), "{text}");
+    let each = output(folder.path(), &["explain-chirp", "--start", "adaptive_chirping/ack1"]);
+    assert!(!each.contains("Without a delay"), "{each}");
+}

@@ -123,7 +123,7 @@ fn table(case: &Case) -> Table {
             Cell::number(row.sent as f64 / 1e6, 3),
             Cell::number_or_missing(row.gap.map(micros), 1),
             Cell::number_or_missing(row.received.map(micros), 1),
-            Cell::number(micros(row.delay), 1),
+            Cell::number_or_missing(row.own.then_some(micros(row.delay)), 1),
             Cell::number_or_missing(row.label.map(micros), 1),
             Cell::text(sketch),
         ]);
@@ -137,9 +137,15 @@ fn sentences(case: &Case) -> Vec<String> {
         "Delay: what the packet waited more than the one of its chirp that waited least. # in the excursion to the end, + in one that \
          ended, - in one too short to count."
             .to_owned(),
-        published(case),
-        own(case),
     ];
+    if case.explanation.packets.iter().any(|row| !row.own) {
+        all.push(
+            "Without a delay: no ACK told of the packet as its newest (delayed or merged ACKs), and nobody knows what it \
+             waited. The published rule takes it for what the ACK that told of it shows, this project's leaves it out."
+                .to_owned(),
+        );
+    }
+    all.extend([published(case), own(case)]);
     all.extend(case.truth.as_ref().map(truth));
     all
 }
@@ -171,7 +177,7 @@ fn own(case: &Case) -> String {
     let Explanation { judged, knee, contrast, packets, .. } = &case.explanation;
     let acks = case.chirp.points.len();
     let noise = judged.noise.map_or_else(String::new, time);
-    let last = packets.last().map_or(0, |row| row.delay);
+    let last = packets.iter().rfind(|row| row.own).map_or(0, |row| row.delay);
     let risen = knee.map_or(0, |knee| last.saturating_sub(packets[knee].delay));
     let said = match judged.reading {
         Reading::Knee(gap) => format!(
