@@ -439,7 +439,28 @@ pub(crate) fn flow_table(flows: &Rows) -> Table {
         );
         table.push(cells);
     }
+    table.notes.extend(unfinished(flows));
     table
+}
+
+/// Which transfers had not all of their bytes at the end: means of completion times leave them out.
+fn unfinished(flows: &Rows) -> Option<String> {
+    let mut parts = Vec::new();
+    for (name, members) in groups(flows, "name") {
+        let sized = || members.iter().filter(|row| number(flows, **row, "size_bytes").is_some());
+        let complete = sized().filter(|row| number(flows, **row, "completed_s").is_some()).count();
+        let all = sized().count();
+        if complete < all {
+            parts.push(format!("{name} {complete} of {all}"));
+        }
+    }
+    let more = parts.len().saturating_sub(NAMED);
+    parts.truncate(NAMED);
+    if more > 0 {
+        parts.push(format!("{more} more"));
+    }
+    (!parts.is_empty())
+        .then(|| format!("Completion times are of the transfers that were complete at the end: {}.", parts.join(", ")))
 }
 
 /// Why starts ended, with counts if they differ.

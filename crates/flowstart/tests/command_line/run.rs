@@ -196,3 +196,17 @@ fn a_figure_that_a_run_does_not_have_is_refused_before_it_is_run() {
     fs::write(folder.path().join("u.toml"), BESIDE).unwrap();
     output(folder.path(), &["run", "u.toml", "-o", "x.svg", "--figure", "delay"]);
 }
+
+/// The mean was of the fastest, and nothing said so.
+#[test]
+fn transfers_that_were_not_complete_are_told() {
+    let folder = empty();
+    let text = "duration = \"0.26 s\"\n[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\n[[flow]]\nname = \"many\"\ncount = 10\n\
+                size = \"100 kB\"\n[[flow]]\nname = \"greedy\"\n";
+    std::fs::write(folder.path().join("x.toml"), text).expect("a scenario");
+    let said = output(folder.path(), &["run", "x.toml"]);
+    let note = said.lines().find(|line| line.starts_with("Completion times are of the transfers")).expect("a note");
+    assert!(note.contains(": many ") && note.contains(" of 10.") && !note.contains("greedy"), "{note}");
+    std::fs::write(folder.path().join("y.toml"), text.replace("0.26 s", "20 s")).expect("a scenario");
+    assert!(!output(folder.path(), &["run", "y.toml"]).contains("Completion times are of"));
+}
