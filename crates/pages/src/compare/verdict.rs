@@ -137,7 +137,10 @@ pub(super) fn milliseconds(ms: f64) -> String {
     match ms {
         ms if ms >= 10_000.0 => format!("{:.1} s", ms / 1e3),
         ms if ms >= 1000.0 => format!("{:.2} s", ms / 1e3),
-        ms => format!("{ms:.0} ms"),
+        ms if ms >= 10.0 => format!("{ms:.0} ms"),
+        ms if ms >= 1.0 => format!("{ms:.1} ms"),
+        ms if ms >= 0.01 => format!("{:.0} µs", ms * 1e3),
+        ms => format!("{:.1} µs", ms * 1e3),
     }
 }
 
@@ -261,6 +264,12 @@ mod tests {
         }
         assert!(!answer(&result).contains("Nobody"), "{}", answer(&result));
         assert!(verdict(&result).iter().all(|sentence| !sentence.contains("Nobody")), "{:#?}", verdict(&result));
+    }
+
+    #[test]
+    fn times_have_two_digits_or_more_however_short_they_are() {
+        let shown = [0.004, 0.0834, 0.4, 3.14, 138.4, 1234.0, 12_345.0].map(milliseconds);
+        assert_eq!(shown, ["4.0 µs", "83 µs", "400 µs", "3.1 ms", "138 ms", "1.23 s", "12.3 s"]);
     }
 
     #[test]
