@@ -1,18 +1,18 @@
 //! From a race to scenarios and simulations.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use flowstart_congestion::avoidance::cubic::CubicConfig;
 use flowstart_congestion::start::oracle::{OracleBucket, OracleConfig, OracleStep};
 use flowstart_congestion::{AvoidanceConfig, Pacing, StartConfig};
 use flowstart_network::{RateSchedule, Transmitter};
 use flowstart_random::{Purpose as Stream, below};
-use flowstart_simulator::{FlowId, SimulationConfig, Traffic};
+use flowstart_simulator::{FlowId, SimulationConfig};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
+use super::sharing::companions_of_others;
 use super::{Background, Contestant, HEADER_BYTES, MSS, Race, RaceError};
-use flowstart_measure::{Asked, LinkAsked, Moments, Origin, ideal_completion, wire_bytes};
+use flowstart_measure::{Asked, LinkAsked, Origin, wire_bytes};
 use flowstart_scenario::{Dialect, FlowSpec, OutputSpec, QueueSpec, Scenario};
 
 /// How many RTT0 past the horizon are simulated and recorded: the utilisation after the exit is
@@ -39,6 +39,11 @@ pub enum Purpose {
     Without,
     /// One newcomer with this much to send.
     Transfer(Bytes),
+}
+
+/// What of so many bytes does not pass at once.
+fn beyond(bytes: Bytes, burst: Bytes) -> Bytes {
+    Bytes::new(bytes.get().saturating_sub(burst.get()))
 }
 
 impl Background {
@@ -145,21 +150,7 @@ impl Race {
             path.quick_start.aware_percent = percent;
         }
         let mut flow = self.others.flow.clone();
-        let mut newcomer = FlowSpec { start: arrival, ..contestant.spec() };
-        if !path.ways.is_empty() {
-            // What measures refer to is the first way; further connections and others are drawn.
-            newcomer.ways = vec![1];
-        }
-        if let StartConfig::Oracle(config) = &contestant.start {
-            // Of several newcomers a transfer is timed alone, and has their shares, too.
-            let single = matches!(purpose, Purpose::Transfer(_)) && self.flows > 1;
-            let known = if single {
-                Self { flows: 1, ..self.clone() }.omniscience(config, run)
-            } else {
-                self.omniscience(config, run)
-            };
-            newcomer.flow_start = Some(StartConfig::Oracle(Box::new(known)));
-        }
+        let newcomer = FlowSpec { start: arrival, ..contestant.spec() };
         let (duration, stop_when_complete) = match purpose {
             // One RTT for the handshake, one for the SYN's wait in a full queue.
             Purpose::Start | Purpose::Without => (self.horizon() + self.base_rtt() * (AFTER_HORIZON_RTTS + 2), false),
@@ -171,7 +162,11 @@ impl Race {
             Purpose::Without => {
                 flow.extend(self.newcomers(FlowSpec { start: arrival + duration * 2, ..newcomer }, run));
             }
-            Purpose::Transfer(size) => flow.push(FlowSpec { size: Some(size), ..newcomer }),
+            // Of several newcomers a transfer is timed alone, and has their shares, too.
+            Purpose::Transfer(size) => {
+                let alone = Self { flows: 1, phases: None, ..self.clone() };
+                flow.extend(alone.newcomers(FlowSpec { size: Some(size), ..newcomer }, run));
+            }
         }
         let mut scenario = Scenario {
             title: format!("{contestant}, one contestant of a race"),
@@ -195,25 +190,40 @@ impl Race {
 
     /// All newcomers of this run, of which this is the first.
     fn newcomers(&self, first: FlowSpec, run: u64) -> Vec<FlowSpec> {
-        let Some(phases) = self.phases else { return vec![FlowSpec { count: self.flows, ..first }] };
+        let start = |number: u32| match &first.flow_start {
+            Some(StartConfig::Oracle(config)) => {
+                let way = self.way_of_newcomer(number, run);
+                Some(StartConfig::Oracle(Box::new(self.omniscience(config, way, run))))
+            }
+            other => other.clone(),
+        };
+        if self.phases.is_none() && self.path.ways.is_empty() {
+            return vec![FlowSpec { count: self.flows, flow_start: start(0), ..first }];
+        }
         let one = |number: u32| {
             // As the key `phases` of a scenario does it.
             let place = u64::from(self.others.tcp_flows() + number);
             let random = &mut Stream::Phase.stream(self.seed, run, place);
-            let later = if number == 0 { Span::ZERO } else { Span::from_nanos(below(random, phases.as_nanos())) };
-            FlowSpec { start: first.start + later, ..first.clone() }
+            let later = match self.phases {
+                Some(phases) if number > 0 => Span::from_nanos(below(random, phases.as_nanos())),
+                _ => Span::ZERO,
+            };
+            // What measures of the queue refer to is the first way: the first newcomer takes it.
+            // Its further connections and all others are drawn.
+            let ways = if self.path.ways.is_empty() || number > 0 { Vec::new() } else { vec![1] };
+            FlowSpec { start: first.start + later, ways, flow_start: start(number), ..first.clone() }
         };
         (0..self.flows).map(one).collect()
     }
 
-    /// What an omniscient start knows of this path, unless it was told something else.
-    fn omniscience(&self, config: &OracleConfig, run: u64) -> OracleConfig {
+    /// What an omniscient start on a way knows of this path, unless it was told something else.
+    fn omniscience(&self, config: &OracleConfig, way: u32, run: u64) -> OracleConfig {
         let seed = Stream::Fading.seed(self.seed, run, 0);
-        let (true, Ok(schedule)) = (config.steps.is_empty(), self.path.capacity.schedule(seed)) else {
+        let (true, Ok(schedule)) = (config.steps.is_empty(), self.capacity_of(way).schedule(seed)) else {
             return config.clone();
         };
         // Its share of the capacity of every moment.
-        let share = self.share();
+        let share = self.part_of(way, run);
         let step = |at, rate: Rate| OracleStep { at, rate: rate.mul_f64(share) };
         let (mut steps, period) = match &schedule {
             RateSchedule::Constant(rate) => (vec![step(Span::ZERO, *rate)], None),
@@ -319,16 +329,15 @@ impl Race {
     pub fn ideal(&self, size: Bytes) -> Span {
         let wire = wire_bytes(size, MSS, HEADER_BYTES + self.path.overhead);
         let Some(shaper) = &self.path.medium.shaper else {
-            return ideal_completion(wire, self.capacity(), self.base_rtt());
+            return self.ideal_after(size, self.capacity().transmission_time(wire), self.service());
         };
-        let beyond = |burst: Bytes| Bytes::new(wire.get().saturating_sub(burst.get()));
         let line = shaper.line.map_or(Span::ZERO, |line| line.transmission_time(wire));
         // A single packet passes on tokens.
         let alone = Bytes::new(u64::from(self.packet()));
-        let base_rtt = self.path.rtt + shaper.line.map_or(Span::ZERO, |line| line.transmission_time(alone));
-        let peak = shaper.peak.map_or(Span::ZERO, |peak| peak.transmission_time(beyond(shaper.peak_burst)));
-        let bucket = self.capacity().transmission_time(beyond(shaper.burst));
-        base_rtt / 2 + line.max(peak).max(bucket)
+        let service = shaper.line.map_or(Span::ZERO, |line| line.transmission_time(alone));
+        let peak = shaper.peak.map_or(Span::ZERO, |peak| peak.transmission_time(beyond(wire, shaper.peak_burst)));
+        let bucket = self.capacity().transmission_time(beyond(wire, shaper.burst));
+        self.ideal_after(size, line.max(peak).max(bucket), service)
     }
 
     /// The same at the capacity of the moments from `at` on.
@@ -344,19 +353,34 @@ impl Race {
             done = transmitter.transmit(done, part);
             left -= u64::from(part);
         }
-        self.base_rtt() / 2 + done.since(at)
+        self.ideal_after(size, done.since(at), self.service())
     }
 
-    /// The newcomer's share of the capacity.
-    fn share(&self) -> f64 {
-        self.reference().fair_share.as_bps() as f64 / self.capacity().as_bps().max(1) as f64
-    }
-
-    /// Its share of the capacity of every moment, if that changes; `origin` is t = 0.
-    pub(crate) fn moments(&self, simulation: &SimulationConfig, origin: Time) -> Option<Arc<Moments>> {
-        let RateSchedule::Steps { steps, period } = &simulation.links.first()?.rate else { return None };
-        let steps: Vec<(Time, Rate)> = steps.iter().map(|step| (step.at, step.rate)).collect();
-        Moments::new(&steps, *period, self.share(), origin).map(Arc::new)
+    /// The ideal of a transfer that the bottleneck lets pass within this time, a full packet within
+    /// `service`: not less than a policer and the sender's own link let it take.
+    fn ideal_after(&self, size: Bytes, passing: Span, service: Span) -> Span {
+        let packets = wire_bytes(size, MSS, HEADER_BYTES);
+        let wire = wire_bytes(size, MSS, HEADER_BYTES + self.path.overhead);
+        let policer = self.path.medium.policer;
+        let policed =
+            policer.map_or(Span::ZERO, |policer| policer.rate.transmission_time(beyond(packets, policer.burst)));
+        let passing = passing.max(policed);
+        // Of the two links in a row one sends all of it, the other the first packet before or the
+        // last one after.
+        let passing = self.path.access.map_or(passing, |access| {
+            let full = u64::from(MSS + HEADER_BYTES);
+            let first = Bytes::new(packets.get().min(full));
+            let last = Bytes::new(packets.get() - (packets.get().saturating_sub(1) / full) * full);
+            let slow = access.transmission_time(packets) + self.capacity().transmission_time(last);
+            slow.max(access.transmission_time(first) + passing)
+        });
+        // A bottleneck may be further away than half of the RTT.
+        let twice = self.path.delay.map_or(self.path.rtt, |delay| self.path.rtt.max(delay * 2));
+        // Of RTT0 half counts, and with it half a packet's time that no transfer needs: not where
+        // that is more than a fortieth of what it takes at the mean capacity.
+        let usual = (twice + service) / 2;
+        let in_the_mean = usual + passing.max(self.capacity().transmission_time(wire));
+        if service / 2 > in_the_mean / 40 { twice / 2 + passing } else { usual + passing }
     }
 
     /// The numbers of the second connections of `newcomers` flows of a contestant: they stand
@@ -370,22 +394,20 @@ impl Race {
         if contestant.start.connections() < 2 {
             return 0..0;
         }
-        let first = self.others.tcp_flows();
-        let others = simulation.flows.iter().take(first as usize).filter(|flow| match &flow.traffic {
-            Traffic::Tcp(tcp) => tcp.controller.start.connections() > 1,
-            Traffic::Udp(_) => false,
-        });
-        let begin = simulation.flows.len() as FlowId + others.count() as FlowId;
+        let others = companions_of_others(simulation, self.others.tcp_flows());
+        let begin = simulation.flows.len() as FlowId + others.len() as FlowId;
         begin..begin + newcomers
     }
 
     /// What is recorded. TCP flows that are there before come first, then the newcomers, then
     /// datagrams and arriving transfers.
-    pub(crate) fn asked(&self, run: u64, origin: Origin) -> Asked {
+    pub(crate) fn asked(&self, simulation: &SimulationConfig, run: u64, origin: Origin) -> Asked {
         let base_rtt = self.base_rtt();
         let first_new = self.others.tcp_flows();
+        let links = self.links_of_newcomers(simulation, run);
         Asked {
             origin,
+            links: links.into_iter().map(|link| LinkAsked { link, overhead: self.path.overhead }).collect(),
             flow_limit: 2 * super::MAX_FLOWS as usize,
             ..Asked::newcomers(
                 LinkAsked { link: 0, overhead: self.path.overhead },

@@ -43,6 +43,7 @@ mod part;
 mod path;
 mod record;
 mod series;
+mod sharing;
 mod stage;
 
 use std::fmt;
@@ -241,11 +242,15 @@ impl Race {
     /// the time in which newcomers may be watched.
     #[must_use]
     pub fn capacity(&self) -> Rate {
+        self.mean(&self.path.capacity)
+    }
+
+    fn mean(&self, capacity: &RateSpec) -> Rate {
         // How long a packet takes is not known before the capacity is.
         let rtt = self.path.rtt;
         let from = self.warm_up_at(rtt);
         let horizon = self.horizon.unwrap_or(rtt * Reference::HORIZON_RTTS);
-        self.path.capacity.mean(from, from + self.phase_at(rtt) + horizon)
+        capacity.mean(from, from + self.phase_at(rtt) + horizon)
     }
 
     /// Sets the rate of the bottleneck.
@@ -289,16 +294,12 @@ impl Race {
     }
 
     /// What a newcomer's measures are relative to: an [equal share](Others::share) of what the
-    /// others leave; of a capacity that changes, in the mean.
+    /// others leave, of no more than a policer lets through, and no more than the sender's own link
+    /// carries; of a capacity that changes, in the mean. Over ways in parallel it is the share if
+    /// all are spread evenly, and each run has those of its own.
     #[must_use]
     pub fn reference(&self) -> Reference {
         Reference { horizon: self.horizon(), ..Reference::new(self.fair_share(), self.base_rtt()) }
-    }
-
-    fn fair_share(&self) -> Rate {
-        let from = self.effective_warm_up();
-        let watched = (from, from + self.effective_phase() + self.horizon());
-        self.others.share(self.capacity(), self.flows.into(), watched)
     }
 
     /// True if runs differ. With others there, newcomers come at a random moment.
@@ -307,7 +308,17 @@ impl Race {
         self.real
             || self.phases.is_some()
             || self.has_others()
-            || self.contestants.iter().any(|contestant| self.scenario(contestant, Purpose::Start, 0).is_random())
+            || self.contestants.iter().any(|contestant| {
+                let mut scenario = self.scenario(contestant, Purpose::Start, 0);
+                if self.flows == 1
+                    && contestant.start.connections() == 1
+                    && let Some(path) = &mut scenario.path
+                {
+                    // A single newcomer always takes the first way.
+                    path.ways.clear();
+                }
+                scenario.is_random()
+            })
     }
 
     /// True if somebody is there before the newcomers.
@@ -405,7 +416,8 @@ impl Race {
         }
         if self.fair_share() == Rate::ZERO {
             return fail(format!(
-                "the datagrams that are there leave nothing of {capacity}; newcomers need a share of it"
+                "the datagrams that are there leave nothing of {}; newcomers need a share of it",
+                self.path.medium.policer.map_or(capacity, |policer| capacity.min(policer.rate))
             ));
         }
         if self.contestants.is_empty() {

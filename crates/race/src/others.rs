@@ -37,46 +37,92 @@ impl Others {
     /// bytes than the path carries until then, arrivals, and who goes the other way (`forward`
     /// without the bottleneck). Zero if datagrams take it all.
     #[must_use]
-    pub fn share(&self, capacity: Rate, newcomers: u64, (from, to): (Span, Span)) -> Rate {
+    pub fn share(&self, capacity: Rate, newcomers: u64, watched: (Span, Span)) -> Rate {
+        share(capacity, newcomers, &self.sharing(capacity, watched))
+    }
+
+    /// Those who [share](Self::share) a path with newcomers that are watched for this time: TCP
+    /// flows, then datagrams, each in the order of the file.
+    pub(crate) fn sharing(&self, capacity: Rate, (from, to): (Span, Span)) -> Vec<Sharer> {
         let stays =
             |start: Span, lasting: Option<Span>| start <= from && lasting.is_none_or(|lasting| start + lasting >= to);
         let here = |forward: &[String]| forward.is_empty() || forward.iter().any(|link| link == BOTTLENECK);
-        let datagrams = self.udp.iter().filter(|udp| here(&udp.forward) && stays(udp.start, udp.lasting));
-        let datagrams = datagrams.map(|udp| udp.rate.as_bps()).fold(0, u64::saturating_add);
-        let mut left = capacity.as_bps().saturating_sub(datagrams);
-        let mut sharing = newcomers.max(1);
-        let mut paced: Vec<u64> = Vec::new();
-        for flow in self.flow.iter().filter(|flow| here(&flow.forward)) {
-            let starts = (0..u64::from(flow.count)).map(|number| flow.start + flow.every * number);
-            let there = starts.filter(|start| {
-                let to_send = match (flow.size, flow.writes.is_empty(), &flow.list) {
-                    (Some(size), ..) => Some(size.get()),
-                    (None, false, _) => {
-                        Some(flow.writes.iter().map(|write| write.bytes.get()).fold(0, u64::saturating_add))
-                    }
-                    (None, true, Some(_)) => Some(0),
-                    (None, true, None) => None,
-                };
-                let endless = to_send.is_none_or(|bytes| bytes >= capacity.bytes_in(to - *start).get());
-                endless && stays(*start, flow.paced.as_ref().and_then(|paced| paced.lasting))
-            });
-            let there = there.count();
-            match &flow.paced {
-                Some(spec) => paced.extend(std::iter::repeat_n(spec.rate.as_bps(), there)),
-                None => sharing += there as u64,
+        let mut sharers = Vec::new();
+        let mut before = 0_u32;
+        for flow in &self.flow {
+            let to_send = match (flow.size, flow.writes.is_empty(), &flow.list) {
+                (Some(size), ..) => Some(size.get()),
+                (None, false, _) => {
+                    Some(flow.writes.iter().map(|write| write.bytes.get()).fold(0, u64::saturating_add))
+                }
+                (None, true, Some(_)) => Some(0),
+                (None, true, None) => None,
+            };
+            let wants = flow.paced.as_ref().map_or(Wants::Everything, |paced| Wants::Paced(paced.rate));
+            for number in 0..flow.count {
+                let start = flow.start + flow.every * u64::from(number);
+                let endless = to_send.is_none_or(|bytes| bytes >= capacity.bytes_in(to - start).get());
+                let lasting = flow.paced.as_ref().and_then(|paced| paced.lasting);
+                if here(&flow.forward) && endless && stays(start, lasting) {
+                    let number = before.saturating_add(number);
+                    sharers.push(Sharer { number, wants, way: flow.ways.first().copied() });
+                }
+            }
+            before = before.saturating_add(flow.count);
+        }
+        for (number, udp) in (0..).zip(&self.udp) {
+            if here(&udp.forward) && stays(udp.start, udp.lasting) {
+                sharers.push(Sharer { number, wants: Wants::Datagrams(udp.rate), way: udp.way });
             }
         }
-        // Those that want less than a share leave the rest of it to the others (max-min fairness).
-        paced.sort_unstable();
-        for (number, rate) in paced.iter().enumerate() {
-            let all = sharing + (paced.len() - number) as u64;
-            if *rate >= left / all {
-                return Rate::from_bps(left / all);
-            }
-            left -= rate;
-        }
-        Rate::from_bps(left / sharing)
+        sharers
     }
+}
+
+/// One of the others who shares a path with newcomers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sharer {
+    /// Its place among the others' TCP flows, or among their datagram flows.
+    pub(crate) number: u32,
+    /// What it takes.
+    pub(crate) wants: Wants,
+    /// The way that it says it takes, from 1; drawn if it says none.
+    pub(crate) way: Option<u32>,
+}
+
+/// What a flow takes of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wants {
+    /// A share.
+    Everything,
+    /// A TCP flow, this rate or a share.
+    Paced(Rate),
+    /// This rate, whatever is left for others.
+    Datagrams(Rate),
+}
+
+/// The share that each of so many newcomers has beside these.
+pub(crate) fn share(capacity: Rate, newcomers: u64, others: &[Sharer]) -> Rate {
+    let mut left = capacity.as_bps();
+    let mut sharing = newcomers.max(1);
+    let mut paced: Vec<u64> = Vec::new();
+    for other in others {
+        match other.wants {
+            Wants::Everything => sharing += 1,
+            Wants::Paced(rate) => paced.push(rate.as_bps()),
+            Wants::Datagrams(rate) => left = left.saturating_sub(rate.as_bps()),
+        }
+    }
+    // Those that want less than a share leave the rest of it to the others (max-min fairness).
+    paced.sort_unstable();
+    for (number, rate) in paced.iter().enumerate() {
+        let all = sharing + (paced.len() - number) as u64;
+        if *rate >= left / all {
+            return Rate::from_bps(left / all);
+        }
+        left -= rate;
+    }
+    Rate::from_bps(left / sharing)
 }
 
 #[cfg(test)]

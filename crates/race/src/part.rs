@@ -7,9 +7,8 @@ use flowstart_units::{Bytes, Span, Time};
 use super::build::Purpose;
 use super::stage::Runner;
 use super::{Contestant, Measure, Race, Series};
-use flowstart_measure::measures::{Setting, StartRun, TransferRun};
-use flowstart_measure::{Asked, Newcomers, Origin, Recording, Reference, TransferWaits};
-use flowstart_simulator::SimulationConfig;
+use flowstart_measure::measures::{StartRun, TransferRun};
+use flowstart_measure::{Asked, Newcomers, Origin, Recording, TransferWaits};
 
 /// What a job brings.
 #[derive(Default)]
@@ -81,7 +80,8 @@ impl Race {
     ) -> Result<Option<JobResult>, R::Error> {
         let config = self.simulation(contestant, Purpose::Start, run)?;
         let companions = self.companions(contestant, &config, self.flows);
-        let recording = Recording::<Newcomers>::new(Asked { companions, ..self.asked(run, Origin::FirstData) });
+        let recording =
+            Recording::<Newcomers>::new(Asked { companions, ..self.asked(&config, run, Origin::FirstData) });
         let Some((outcome, recording)) =
             runner.run(self, (contestant, Purpose::Start, run), &config, recording, self.slice())?
         else {
@@ -102,7 +102,7 @@ impl Race {
             None
         };
         let without = without.as_ref().map(|baseline| &baseline.recording);
-        let measured = StartRun::new(self.setting(&config, origin), origin, &outcome, &recording, without);
+        let measured = StartRun::new(self.setting(&config, run, origin), origin, &outcome, &recording, without);
         result.exits =
             measured.newcomers().iter().map(|newcomer| newcomer.flow.start_exit.map(|exit| exit.reason)).collect();
         let values = self.measures().into_iter().map(|measure| (measure, measure.of_start(&measured)));
@@ -125,7 +125,8 @@ impl Race {
     ) -> Result<Option<Baseline>, R::Error> {
         let config = self.simulation(contestant, Purpose::Without, run)?;
         let companions = self.companions(contestant, &config, self.flows);
-        let recording = Recording::<Newcomers>::new(Asked { companions, ..self.asked(run, Origin::At(origin)) });
+        let recording =
+            Recording::<Newcomers>::new(Asked { companions, ..self.asked(&config, run, Origin::At(origin)) });
         let Some((outcome, recording)) =
             runner.run(self, (contestant, Purpose::Without, run), &config, recording, self.slice())?
         else {
@@ -136,18 +137,5 @@ impl Race {
 
     fn slice(&self) -> Span {
         (self.effective_warm_up() + self.horizon()) / SLICES + Span::from_millis(1)
-    }
-
-    /// What the measures are relative to: of a capacity that changes, that of the moments from
-    /// t = 0 at `origin` on.
-    fn setting(&self, config: &SimulationConfig, origin: Time) -> Setting {
-        Setting {
-            reference: Reference { moments: self.moments(config, origin), ..self.reference() },
-            capacity: self.capacity(),
-            packet: self.packet(),
-            service: self.service(),
-            others: self.others.tcp_flows() as usize,
-            newcomers: self.flows as usize,
-        }
     }
 }

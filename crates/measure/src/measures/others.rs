@@ -67,7 +67,7 @@ pub static HARM: Item = Item {
         let mean = setting.capacity.as_bps() as f64 / 8.0 * run.horizon().as_secs_f64();
         let capacity = setting.reference.of_mean().map_or(mean, |of_mean| mean * of_mean);
         let (without, with) = (run.carried_by_others(run.without?), run.carried_by_others(run.with));
-        Some(harm(without, with, capacity, setting.others, setting.newcomers)? * 100.0)
+        Some(harm(without, with, capacity, setting.passing.len(), setting.newcomers_passing)? * 100.0)
     }),
 };
 
@@ -104,12 +104,13 @@ pub static JAIN: Item = Item {
     digits: 3,
     better: Better::Higher,
     needs: Needs::Newcomers,
-    help: "M10: Jain's index of all flows' bytes through the bottleneck over the last 10 RTT0 of the horizon; 1 with a \
-           single flow.",
+    help: "M10: Jain's index of the bytes through the bottleneck over the last 10 RTT0 of the horizon, of those flows that \
+           the fair share counts; 1 with a single flow.",
     function: Function::Run(|run| {
         let horizon = run.horizon();
         let last = horizon - (run.setting.reference.base_rtt * JAIN_RTTS).min(horizon);
-        let flows = run.with.flows().iter();
-        jain(&flows.map(|flow| flow.egress.cumulative().between(last, horizon)).collect::<Vec<_>>())
+        let carried = |number: &usize| Some(run.with.flows().get(*number)?.egress.cumulative().between(last, horizon));
+        let of = |flow: &Vec<usize>| flow.iter().filter_map(carried).sum::<f64>();
+        jain(&run.setting.sharing.iter().map(of).collect::<Vec<_>>())
     }),
 };

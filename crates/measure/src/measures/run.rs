@@ -16,9 +16,11 @@ use crate::wait::Wait;
 /// What a race's measures are relative to.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// Fair share, RTT0 and horizon of a newcomer.
+    /// Fair share, RTT0 and horizon of the first newcomer.
     pub reference: Reference,
-    /// Rate of the bottleneck.
+    /// The same of each newcomer: on ways in parallel their fair shares differ.
+    pub own: Vec<Reference>,
+    /// Rate that the bottleneck carries in the long run.
     pub capacity: Rate,
     /// Bytes of a full packet on the wire.
     pub packet: u32,
@@ -28,6 +30,13 @@ pub struct Setting {
     pub others: usize,
     /// Newcomers; the flows after these.
     pub newcomers: usize,
+    /// Numbers of the others' TCP flows whose way leads through the bottleneck.
+    pub passing: Vec<usize>,
+    /// How many of the newcomers go through it.
+    pub newcomers_passing: usize,
+    /// Who shares it, newcomers included, as the fair share counts them: the numbers of all
+    /// connections of each.
+    pub sharing: Vec<Vec<usize>>,
 }
 
 /// A run in which newcomers start, finished.
@@ -90,7 +99,11 @@ impl<'a> StartRun<'a> {
         without: Option<&'a Recording<Newcomers>>,
     ) -> Self {
         let flows = outcome.flows.iter().zip(with.flows()).skip(setting.others).take(setting.newcomers);
-        let newcomers = flows.map(|(flow, record)| Newcomer::new(&setting, origin, flow, record)).collect();
+        let newcomers = flows.enumerate().map(|(number, (flow, record))| {
+            let reference = setting.own.get(number).unwrap_or(&setting.reference);
+            Newcomer::new((&setting, reference), origin, flow, record)
+        });
+        let newcomers = newcomers.collect();
         let reference = &setting.reference;
         let flows = outcome.flows.iter().skip(setting.others).take(setting.newcomers);
         let ends = flows.map(|flow| flow.start_exit.map(|exit| exit.now.since(origin) + reference.base_rtt));
@@ -163,13 +176,19 @@ impl<'a> StartRun<'a> {
     /// Bytes of the others' TCP flows through the bottleneck within the horizon.
     #[must_use]
     pub fn carried_by_others(&self, recording: &Recording<Newcomers>) -> f64 {
-        recording.flows().iter().take(self.setting.others).map(|flow| flow.egress.cumulative().at(self.horizon())).sum()
+        let flows = self.setting.passing.iter().filter_map(|number| recording.flows().get(*number));
+        flows.map(|flow| flow.egress.cumulative().at(self.horizon())).sum()
     }
 }
 
 impl<'a> Newcomer<'a> {
-    fn new(setting: &Setting, origin: Time, flow: &'a FlowOutcome, record: &'a FlowRecord) -> Self {
-        let reference = setting.reference.clone();
+    fn new(
+        (setting, reference): (&Setting, &Reference),
+        origin: Time,
+        flow: &'a FlowOutcome,
+        record: &'a FlowRecord,
+    ) -> Self {
+        let reference = reference.clone();
         let exit = flow.start_exit.map(|exit| {
             let without_loss = !matches!(exit.reason, ExitReason::Loss | ExitReason::Timeout);
             let (after, rtt) = (exit.now.since(origin), reference.base_rtt);

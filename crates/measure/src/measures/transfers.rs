@@ -31,7 +31,9 @@ pub static SLOWDOWN: Item = Item {
     digits: 2,
     better: Better::Lower,
     needs: Needs::Newcomers,
-    help: "M7: completion time over the ideal RTT0/2 + (bytes on the wire) / C; behind a shaper its burst passes at the rate of its peak or line.",
+    help: "M7: completion time over the ideal RTT0/2 + (bytes on the wire) / C; behind a shaper its burst passes at the \
+           rate of its peak or line. Not less than a policer, the sender's own link or a bottleneck further away than \
+           RTT/2 let it take.",
     function: Function::Transfer(|transfer| {
         let flow = transfer.flow?;
         Some(slowdown(flow.completed?.since(flow.first_data), transfer.ideal))
