@@ -659,3 +659,21 @@ fn jains_index_is_of_those_that_the_fair_share_counts() {
         assert!(index.contains(&jain), "{others}: {jain}");
     }
 }
+
+/// What a later newcomer waited before it came was a part of it.
+#[test]
+fn the_time_of_an_exit_is_since_the_flows_own_first_bit() {
+    let path = "capacity = \"100 Mbit/s\"\nrtt = \"200 ms\"";
+    let race = race_against(path, "", "hystart+cubic");
+    let race = Race { flows: 2, phases: Some(Span::from_millis(200)), runs: Some(1), ..race };
+    let simulation = race.simulation(&race.contestants[0], Purpose::Start, 0).unwrap();
+    let (outcome, ()) = flowstart_simulator::Simulation::new(&simulation, ()).unwrap().run();
+    let after = |flow: &flowstart_simulator::FlowOutcome| {
+        flow.start_exit.map(|exit| exit.now.since(flow.first_data).as_millis_f64()).unwrap()
+    };
+    let own = outcome.flows.iter().map(after).sum::<f64>() / 2.0;
+    assert!(outcome.flows[1].first_data.since(outcome.flows[0].first_data) > Span::from_millis(1));
+    assert!((mean(&race, measures::EXIT_MS.measure()) - own).abs() < 1e-3);
+    let rtts = own / race.base_rtt().as_millis_f64();
+    assert!((mean(&race, measures::EXIT_RTTS.measure()) - rtts).abs() < 1e-5);
+}

@@ -14,8 +14,9 @@ pub static EXIT_MS: Item = Item {
     digits: 1,
     better: Better::Neither,
     needs: Needs::Newcomers,
-    help: "When the start ended, after the first data bit of the new flow reached the bottleneck's queue (t = 0).",
-    function: Function::Newcomer(|newcomer| Some(newcomer.exit?.after.as_millis_f64())),
+    help: "When the start ended, after the first data bit of the new flow (of several, each its own) reached the \
+           bottleneck's queue (t = 0).",
+    function: Function::Newcomer(|newcomer| Some((newcomer.exit?.after - newcomer.late).as_millis_f64())),
 };
 
 /// Time of the exit in RTT0 after t = 0.
@@ -27,7 +28,9 @@ pub static EXIT_RTTS: Item = Item {
     better: Better::Neither,
     needs: Needs::Newcomers,
     help: "The same in base round-trip times (RTT0).",
-    function: Function::Newcomer(|newcomer| Some(newcomer.exit?.after_rtts)),
+    function: Function::Newcomer(|newcomer| {
+        Some((newcomer.exit?.after - newcomer.late).ratio(newcomer.reference.base_rtt))
+    }),
 };
 
 /// Window at the exit over the BDP.

@@ -63,6 +63,8 @@ pub struct StartRun<'a> {
 pub struct Newcomer<'a> {
     /// What its measures are relative to.
     pub reference: Reference,
+    /// How much later than the first newcomer's its first data left.
+    pub late: Span,
     /// What became of it.
     pub flow: &'a FlowOutcome,
     /// What was recorded of it.
@@ -99,9 +101,11 @@ impl<'a> StartRun<'a> {
         without: Option<&'a Recording<Newcomers>>,
     ) -> Self {
         let flows = outcome.flows.iter().zip(with.flows()).skip(setting.others).take(setting.newcomers);
+        let first = outcome.flows.get(setting.others).map_or(Time::NEVER, |first| first.first_data);
         let newcomers = flows.enumerate().map(|(number, (flow, record))| {
             let reference = setting.own.get(number).unwrap_or(&setting.reference);
-            Newcomer::new((&setting, reference), origin, flow, record)
+            let late = flow.first_data.checked_since(first).filter(|_| flow.first_data != Time::NEVER);
+            Newcomer::new((&setting, reference), origin, late.unwrap_or(Span::ZERO), flow, record)
         });
         let newcomers = newcomers.collect();
         let reference = &setting.reference;
@@ -185,6 +189,7 @@ impl<'a> Newcomer<'a> {
     fn new(
         (setting, reference): (&Setting, &Reference),
         origin: Time,
+        late: Span,
         flow: &'a FlowOutcome,
         record: &'a FlowRecord,
     ) -> Self {
@@ -198,7 +203,7 @@ impl<'a> Newcomer<'a> {
             Exit::new(after, rtt, exit.cwnd, exit.in_flight, setting.packet, bdp, without_loss)
         });
         let (egress, delivered) = (record.egress.cumulative(), record.delivered.cumulative());
-        Self { reference, flow, record, egress, delivered, exit }
+        Self { reference, late, flow, record, egress, delivered, exit }
     }
 }
 
