@@ -368,6 +368,26 @@ impl Race {
         self.phase.unwrap_or_else(|| (rtt * build::PHASE_RTTS).max(build::MIN_PHASE))
     }
 
+    /// Whoever starts when newcomers are watched no more, in sentences.
+    #[must_use]
+    pub fn too_late(&self) -> Vec<String> {
+        let end = self.effective_warm_up()
+            + self.effective_phase()
+            + self.horizon()
+            + self.base_rtt() * (build::AFTER_HORIZON_RTTS + 2);
+        let flows = self.others.flow.iter().map(|flow| flow.start).enumerate();
+        let datagrams = self.others.udp.iter().map(|udp| udp.start).enumerate();
+        let arrivals = self.others.arrivals.iter().map(|arrivals| arrivals.flow.start).enumerate();
+        let flows = flows.map(|(index, start)| (format!("flow[{index}].start"), start));
+        let datagrams = datagrams.map(|(index, start)| (format!("udp[{index}].start"), start));
+        let arrivals = arrivals.map(|(index, start)| (format!("arrivals[{index}].flow.start"), start));
+        let late = flows.chain(datagrams).chain(arrivals).filter(|(_, start)| *start >= end);
+        let sentence = |(key, start): (String, Span)| {
+            format!("{key}: nobody meets who starts at {start}, since newcomers are watched until {end} at most")
+        };
+        late.map(sentence).collect()
+    }
+
     /// Checks that the race can be run in reasonable time and memory.
     ///
     /// # Errors

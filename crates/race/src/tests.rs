@@ -677,3 +677,13 @@ fn the_time_of_an_exit_is_since_the_flows_own_first_bit() {
     let rtts = own / race.base_rtt().as_millis_f64();
     assert!((mean(&race, measures::EXIT_RTTS.measure()) - rtts).abs() < 1e-5);
 }
+
+#[test]
+fn who_starts_when_the_race_is_over_is_named() {
+    let path = "capacity = \"20 Mbit/s\"\nrtt = \"20 ms\"";
+    let others = "[[flow]]\n[[flow]]\nstart = \"40 s\"\n[[udp]]\nrate = \"1 Mbit/s\"\nstart = \"50 s\"\n";
+    let said = race_against(path, others, "reno").too_late();
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[0].starts_with("flow[1].start: nobody meets who starts at 40 s, since newcomers are watched until"));
+    assert!(said[1].starts_with("udp[0].start: "), "{said:?}");
+}

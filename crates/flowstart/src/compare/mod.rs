@@ -202,6 +202,9 @@ pub(crate) fn race(args: &CompareArgs) -> Result<(Race, Vec<String>), Failure> {
     }
     race.validate().map_err(Failure::usage)?;
     let mut warnings = flowstart_race::fit_to_marks(&mut race).map_err(Failure::usage)?;
+    if let Some((_, file)) = &scenario {
+        warnings.extend(race.too_late().into_iter().map(|sentence| format!("{}: {sentence}", file.display())));
+    }
     warnings.extend(scenario.and_then(|(scenario, file)| not_heeded(&scenario, file, &race, "race")));
     warnings.extend(queues_heed(&race, args));
     Ok((race, warnings))

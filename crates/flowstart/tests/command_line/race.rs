@@ -383,3 +383,19 @@ fn a_figure_may_be_chosen_for_a_file_with_a_capital_ending() {
     let text = std::fs::read_to_string(folder.path().join("a.SVG")).expect("a picture");
     assert!(text.contains("<title>Queueing delay</title>"), "{text}");
 }
+
+#[test]
+fn a_flow_that_starts_after_the_race_is_told_and_short_times_are_not_nothing() {
+    let folder = empty();
+    let text = "duration = \"60 s\"\n[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\n[[flow]]\nstart = \"40 s\"\n";
+    std::fs::write(folder.path().join("late.toml"), text).expect("a scenario");
+    let arguments =
+        ["compare", "late.toml", "-C", "reno", "-n", "10kB", "--runs", "1", "--horizon", "300ms", "--no-report"];
+    let assert = flowstart(folder.path()).args(arguments).assert().success();
+    let told = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    assert!(told.contains("late.toml: flow[0].start: nobody meets who starts at 40 s"), "{told}");
+    let arguments = ["compare", "-C", "cubic", "--profile", "datacentre", "-n", "10kB,100kB", "--no-report"];
+    let text = output(folder.path(), &arguments);
+    let takes = text.lines().find(|line| line.starts_with("Fastest: ")).expect("an answer");
+    assert!(takes.contains(" µs") && !takes.contains(" 0 ms"), "{takes}");
+}
