@@ -315,7 +315,8 @@ fn the_model_of_quick_start_is_a_table_a_picture_and_a_document() {
     let document: serde_json::Value =
         serde_json::from_str(&output(folder.path(), &[&page[..], &["--json"]].concat())).expect("JSON");
     assert_eq!(document["rows"].as_array().map(Vec::len), Some(2));
-    assert!(document["rows"][0]["quick_start_s"].as_f64().is_some_and(|seconds| (seconds - 0.361).abs() < 0.001));
+    // 68 full packets at the grant, and one of 760 bytes at the capacity.
+    assert!(document["rows"][0]["quick_start_s"].as_f64().is_some_and(|seconds| (seconds - 0.359_983).abs() < 1e-6));
     let refused = refusal(folder.path(), &["explain-quick-start", "--grant", "0"]);
     assert!(refused.contains("--grant"), "{refused}");
     // Transfers would be faster than the link.
