@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use flowstart_congestion::{
-    Ack, Controller, ControllerConfig, DeliveryRate, INFINITE_SSTHRESH, Next, Repair, Sent, Signal, SmoothedRtt,
-    StartExit,
+    Ack, Controller, ControllerConfig, DeliveryRate, INFINITE_SSTHRESH, NewMss, Next, Repair, Sent, Signal,
+    SmoothedRtt, StartExit,
 };
 use flowstart_units::{Rate, Span, Time};
 
@@ -341,9 +341,13 @@ impl Events {
         }
     }
 
-    /// Full packets have so many bytes from now on.
+    /// Full packets have so many bytes from now on; windows stay what they are in bytes, and so
+    /// does what was in flight and what an undone reduction gives back.
     pub(crate) fn on_mtu(&mut self, mtu: u16) {
         let mtu = u32::from(mtu).max(1);
+        let change = NewMss::new(self.mtu, mtu);
+        self.most = self.most.map(|packets| change.packets(packets));
+        self.prior = self.prior.map(|(cwnd, ssthresh)| (change.packets(cwnd), change.packets(ssthresh)));
         self.initial_window = self.packets_of(self.bytes(self.initial_window), mtu);
         self.mtu = mtu;
         self.controller.set_mss(mtu);

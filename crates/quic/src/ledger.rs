@@ -93,7 +93,10 @@ pub struct Ledger {
     batch: Batch,
     /// Packets that a timer found lost since the controller heard of an ACK.
     unheard: u32,
-    last_sent: Option<Time>,
+    /// Until when the controller knows of the idle time: when a packet left last, or later.
+    idle_since: Option<Time>,
+    /// [`departure`](Self::departure) told of the idle time until then.
+    idle_told: bool,
     sent_in_burst: bool,
     exhausted: bool,
     log: Option<Box<Log>>,
@@ -128,7 +131,8 @@ impl Ledger {
             repairs: Repairs::default(),
             batch: Batch::default(),
             unheard: 0,
-            last_sent: None,
+            idle_since: None,
+            idle_told: false,
             sent_in_burst: false,
             exhausted: false,
             log: None,
@@ -234,12 +238,12 @@ impl Ledger {
     /// When the next packet may leave, if anything waits. `queued` is how many packets wait.
     pub fn departure(&mut self, now: Time, queued: u64) -> Departure {
         if self.in_flight == 0
-            && let Some(last) = self.last_sent
-            && now.since(last) > self.rtt.patience()
+            && let Some(since) = self.idle_since
+            && now.since(since) > self.rtt.patience()
         {
-            let idle = now.since(last);
+            let idle = now.since(since);
             self.controller.restart_after_idle(now, idle, self.rtt.patience());
-            self.last_sent = Some(now);
+            (self.idle_since, self.idle_told) = (Some(now), true);
         }
         if self.in_flight >= self.controller.cwnd() {
             return Departure::Hold;
@@ -297,8 +301,10 @@ impl Ledger {
     fn sent(&mut self, now: Time, packet: u64, bytes: u32) {
         if self.in_flight == 0 {
             self.rate.begin_flight(now);
-            if let Some(last) = self.last_sent {
-                self.controller.on_idle(now.since(last));
+            // What `departure` told is not told again.
+            let told = std::mem::take(&mut self.idle_told);
+            if let Some(since) = self.idle_since.filter(|since| !(told && *since == now)) {
+                self.controller.on_idle(now.since(since));
             }
         }
         let number = self.counts.sent;
@@ -319,7 +325,7 @@ impl Ledger {
         self.for_good.bytes += u64::from(bytes);
         self.in_flight += 1;
         self.in_flight_bytes += u64::from(bytes);
-        self.last_sent = Some(now);
+        self.idle_since = Some(now);
         self.sent_in_burst = true;
         if self.reduction.walking {
             self.reduction.prr.on_sent();

@@ -9,10 +9,17 @@ impl Controller {
     /// The flow sends again after an idle time longer than `rto` (RFC 5681 section 4.1; Linux
     /// `tcp_cwnd_restart`): the threshold keeps three quarters of the window, which halves once per
     /// idle `rto` down to the initial window. The avoidance learns of the idle time.
-    pub fn restart_after_idle(&mut self, now: Time, idle: Span, rto: Span) {
+    ///
+    /// An avoidance that [controls recovery](Self::controls_recovery) learns of it and keeps its
+    /// window, as Linux has it of who has `cong_control` (`tcp_slow_start_after_idle_check`); then
+    /// this is false.
+    pub fn restart_after_idle(&mut self, now: Time, idle: Span, rto: Span) -> bool {
         self.on_idle(idle);
+        if self.controls_recovery() {
+            return false;
+        }
         if self.in_charge && self.start.owns_window() {
-            return;
+            return true;
         }
         // Who kept a queue then is not known to keep one now.
         self.unhurried = None;
@@ -26,6 +33,7 @@ impl Controller {
         }
         self.window.cwnd = self.window.cwnd.max(floor);
         self.restart(now, Restart::Idle);
+        true
     }
 
     /// The flow sends again after `idle` with nothing in flight, however short (Linux

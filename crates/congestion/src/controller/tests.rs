@@ -344,6 +344,22 @@ fn a_start_that_nobody_directs_hears_of_packets_only_while_it_is_in_charge() {
     assert!(waiting.steering().directed().is_none() && !waiting.wants_packets());
 }
 
+/// Linux leaves who has `cong_control` alone after an idle time (`tcp_slow_start_after_idle_check`).
+#[test]
+fn an_avoidance_that_controls_recovery_keeps_its_window_through_an_idle_time() {
+    let rto = Span::from_millis(200);
+    for name in AvoidanceConfig::NAMES {
+        let avoidance = AvoidanceConfig::from_name(name).unwrap();
+        let mut controller = Controller::new(&ControllerConfig::new(StartConfig::SlowStart, avoidance));
+        controller.on_signal(ms(1), Signal::Loss);
+        controller.set_cwnd(200);
+        let (controls, ssthresh) = (controller.controls_recovery(), controller.ssthresh());
+        assert_eq!(controller.restart_after_idle(ms(900), rto * 7 / 2, rto), !controls, "{name}");
+        let after = (controller.cwnd(), controller.ssthresh());
+        assert_eq!(after, if controls { (200, ssthresh) } else { (25, 150) }, "{name}");
+    }
+}
+
 /// Linux `tcp_cwnd_restart` takes one RTO off before it asks whether time is left.
 #[test]
 fn an_idle_time_of_exactly_two_rtos_halves_the_window_once() {

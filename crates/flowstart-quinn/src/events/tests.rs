@@ -255,6 +255,37 @@ fn after_a_long_silence_the_window_is_the_initial_one_again() {
 }
 
 #[test]
+fn who_controls_recovery_keeps_the_window_through_a_long_silence() {
+    let mut played = Played::new(&contestant("slow_start", "bbr3").unwrap());
+    round(&mut played, 10);
+    played.send(1200);
+    wait(&mut played, 1);
+    played.hear(Told::Lost(1, false));
+    assert!(played.events.controller.controls_recovery());
+    played.events.controller.set_cwnd(200);
+    let threshold = played.events.ssthresh();
+    wait(&mut played, 10_000);
+    played.send(1200);
+    assert_eq!((played.events.window(), played.events.ssthresh()), (240_000, threshold));
+}
+
+#[test]
+fn another_mtu_keeps_the_bytes_of_a_window_that_an_undone_reduction_gives_back() {
+    let mut played = slow_start();
+    round(&mut played, 10);
+    round(&mut played, 20);
+    (0..30).for_each(|_| played.send(1200));
+    wait(&mut played, 1);
+    played.hear(Told::Lost(1, false));
+    assert_eq!(played.events.most, [30, 20]);
+    played.hear(Told::Mtu(1452));
+    // 48,000 bytes are 33.06 packets of 1452.
+    assert_eq!(played.events.most, [25, 17]);
+    played.hear(Told::Spurious);
+    assert_eq!((played.events.window(), played.events.ssthresh()), (33 * 1452, None));
+}
+
+#[test]
 fn the_rate_of_delivery_and_the_rtt_are_those_of_the_newest_packet() {
     let mut played = Played::new(&contestant("hystart++", "delay_target").unwrap());
     round(&mut played, 10);

@@ -1,4 +1,6 @@
-use flowstart_congestion::{AvoidanceConfig, ControllerConfig, StartConfig};
+use std::sync::{Arc, Mutex};
+
+use flowstart_congestion::{AvoidanceConfig, CongestionAvoidance, ControllerConfig, Own, Signal, StartConfig, Window};
 
 use super::*;
 
@@ -189,6 +191,63 @@ fn where_the_path_takes_smaller_packets_only_windows_stay_what_they_are_in_bytes
     ledger.note(at(21), Told::Spurious);
     ledger.settle(at(21), Span::ZERO);
     assert!(ledger.controller().cwnd() >= 48, "{}", ledger.controller().cwnd());
+}
+
+/// Slow start that a loss has ended, with a window of 200 after 19 packets of 20 have arrived.
+fn ended(avoidance: &str) -> Ledger {
+    let mut ledger = ledger_of(20, avoidance);
+    send(&mut ledger, at(0), 0, 20);
+    ledger.note(at(20), Told::Lost { number: 0 });
+    (1..20).for_each(|number| acknowledge(&mut ledger, at(20), number));
+    ledger.controller.set_cwnd(200);
+    ledger
+}
+
+#[test]
+fn after_a_silence_who_controls_recovery_keeps_the_window_and_others_begin_again() {
+    for avoidance in ["bbr3", "reno"] {
+        let mut ledger = ended(avoidance);
+        let (controls, before) = (ledger.controller().controls_recovery(), ledger.controller().ssthresh());
+        assert_eq!(controls, avoidance == "bbr3");
+        assert_ne!(ledger.departure(at(60_000), 9), Departure::Hold);
+        let windows = (ledger.controller().cwnd(), ledger.controller().ssthresh());
+        assert_eq!(windows, if controls { (200, before) } else { (20, 150) }, "{avoidance}");
+    }
+}
+
+/// An avoidance that notes the idle times that it is told of.
+#[derive(Clone)]
+struct Idler(Arc<Mutex<Vec<Span>>>);
+
+impl CongestionAvoidance for Idler {
+    fn grow(&mut self, _: &Ack, _: u32, _: &mut Window) {}
+
+    fn reduce(&mut self, _: Time, _: Signal, window: &Window) -> u32 {
+        window.cwnd / 2
+    }
+
+    fn on_idle(&mut self, idle: Span) {
+        self.0.lock().unwrap().push(idle);
+    }
+}
+
+#[test]
+fn an_idle_time_is_told_once() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let idler = Idler(Arc::clone(&told));
+    let own = Own::new("idler", "notes idle times", move |_| Box::new(idler.clone())).unwrap();
+    let config = ControllerConfig::new(StartConfig::SlowStart, AvoidanceConfig::Own(own));
+    let mut ledger = Ledger::new(Controller::new(&config), 1452, Span::from_millis(20));
+    let mut told_at = |ms: u64, number: u64| {
+        let _ = ledger.departure(at(ms), 9);
+        send(&mut ledger, at(ms), number, 1);
+        acknowledge(&mut ledger, at(ms + 20), number);
+        std::mem::take(&mut *told.lock().unwrap())
+    };
+    assert_eq!(told_at(0, 0), []);
+    // Shorter than a retransmission timeout, and longer.
+    assert_eq!(told_at(30, 1), [Span::from_millis(30)]);
+    assert_eq!(told_at(5_030, 2), [Span::from_millis(5_000)]);
 }
 
 fn bbr() -> Ledger {

@@ -383,12 +383,12 @@ impl Sender {
             && self.board.packets_out() == 0
             && self.available() == 0
             && idle > rto
-            && !self.controller.controls_recovery()
         {
-            self.controller.restart_after_idle(now, idle, rto);
             self.idle_told = true;
-            self.usage.restart(now);
-            self.idle_before_write = Some(idle);
+            if self.controller.restart_after_idle(now, idle, rto) {
+                self.usage.restart(now);
+                self.idle_before_write = Some(idle);
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use flowstart_congestion::avoidance::CubicConfig;
 use flowstart_congestion::start::PacedChirpingConfig;
-use flowstart_congestion::{AvoidanceConfig, Controller, ControllerConfig, StartConfig};
+use flowstart_congestion::{AvoidanceConfig, Controller, ControllerConfig, Signal, StartConfig};
 use flowstart_units::{Bytes, Time};
 
 use super::pipe::{Pipe, no_handshake, reno, steady};
@@ -59,6 +59,26 @@ fn after_ten_idle_seconds_bulk_data_starts_with_ten_packets() {
     pipe.sender.write(pipe.now, 1_000 * MSS);
     pipe.pump();
     assert_eq!(pipe.sender.stats().packets_sent - before, cwnd);
+}
+
+/// As the ledgers over QUIC have it, by the same rule of the controller.
+#[test]
+fn who_controls_recovery_keeps_the_window_through_an_idle_time_and_others_begin_again() {
+    for name in ["bbr3", "reno"] {
+        let avoidance = AvoidanceConfig::from_name(name).unwrap();
+        let mut controller = Controller::new(&ControllerConfig::new(StartConfig::SlowStart, avoidance));
+        controller.on_signal(Time::ZERO, Signal::Loss);
+        let mut pipe = Pipe::new(&no_handshake(), controller, &every_segment(), ms(50));
+        pipe.sender.write(Time::ZERO, 2_000 * MSS);
+        pipe.run_until(at(60_000));
+        let controls = pipe.sender.controller().controls_recovery();
+        assert_eq!(controls, name == "bbr3");
+        let window = |pipe: &Pipe| (pipe.sender.controller().cwnd(), pipe.sender.controller().ssthresh());
+        let before = window(&pipe);
+        assert!(before.0 > 10, "{name}: {before:?}");
+        pipe.sender.write(pipe.now, MSS);
+        assert_eq!(window(&pipe) == before, controls, "{name}: {before:?} {:?}", window(&pipe));
+    }
 }
 
 #[test]
