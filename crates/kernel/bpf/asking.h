@@ -61,8 +61,8 @@ struct fs_ask {
 	/* Windows in packets: granted, and without the grant. */
 	__u32 window;
 	__u32 before;
-	/* First byte of the packet with the request in mid-connection, later of the phase; and the byte
-	 * behind its last. */
+	/* First byte of the packet with the request in mid-connection, or number of the SYN/ACK with
+	 * it; later of the phase; and the byte behind its last. */
 	__u32 first;
 	__u32 end;
 	/* The largest window since the last congestion, in packets. */

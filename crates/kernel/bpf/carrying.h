@@ -287,10 +287,14 @@ static __always_inline void ask_on_syn_ack(struct __sk_buff *skb, struct fs_view
 	__u8 ttl;
 
 	known = bpf_map_lookup_elem(&fs_opening, &view->pair);
-	if (known) {
+	/* Sent again. What begins with another number is of a connection that was never opened, whose
+	 * client took the same port again. */
+	if (known && known->first == view->sequence) {
 		known->is_lost = true;
 		return;
 	}
+	if (known)
+		bpf_map_delete_elem(&fs_opening, &view->pair);
 	listener = listener_of(request);
 	if (!listener)
 		return;
@@ -303,6 +307,7 @@ static __always_inline void ask_on_syn_ack(struct __sk_buff *skb, struct fs_view
 	ttl = (__u8)bpf_get_prandom_u32();
 	__builtin_memset(&ask, 0, sizeof(ask));
 	make_request(&ask, code, view->ttl, ttl);
+	ask.first = view->sequence;
 	if (bpf_map_update_elem(&fs_opening, &view->pair, &ask, BPF_NOEXIST))
 		return;
 	if (write_option(skb, view->ip, view->is_v6, FS_REQUEST << 4 | code, (__u64)ttl << 32 | ask.nonce)) {

@@ -5,7 +5,8 @@
 
 mod common;
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
@@ -17,8 +18,11 @@ use flowstart_kernel::{
 };
 use flowstart_network::{LossConfig, QuickStartHop, RateSchedule};
 use flowstart_quick_start::router::AdmissionConfig;
+use flowstart_quick_start::wire::checksum;
 use flowstart_units::{Bytes, Rate, Span};
-use nix::sys::socket::{setsockopt, sockopt};
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrStorage, sendto, setsockopt, socket, sockopt,
+};
 
 /// Transfers `bytes` from host 0 to this address of host 1; what arrived.
 fn through(world: &World, server: IpAddr, bytes: u64) -> Result<u64, String> {
@@ -116,6 +120,51 @@ fn a_server_asks_on_the_syn_ack_if_it_is_told_to() {
     for (everywhere, v6) in [(false, false), (false, true), (true, false)] {
         assert_eq!(asked_by_the_server(everywhere, v6), expected, "everywhere: {everywhere}, IPv6: {v6}");
     }
+}
+
+/// Sends a SYN that no socket of this host stands behind, so that its kernel resets what answers.
+fn send_syn(from: SocketAddrV4, to: SocketAddrV4) {
+    let mut tcp = Vec::new();
+    tcp.extend(from.port().to_be_bytes());
+    tcp.extend(to.port().to_be_bytes());
+    // Number 1, nothing acknowledged, 20 bytes with SYN, a window of 65,535.
+    tcp.extend([0, 0, 0, 1, 0, 0, 0, 0, 0x50, 2, 0xff, 0xff, 0, 0, 0, 0]);
+    let mut sum = [from.ip().octets(), to.ip().octets(), [0, 6, 0, 20]].concat();
+    sum.extend(&tcp);
+    tcp[16..18].copy_from_slice(&checksum(&sum).to_be_bytes());
+    let raw = socket(AddressFamily::Inet, SockType::Raw, SockFlag::empty(), SockProtocol::Tcp).unwrap();
+    let sent = sendto(raw.as_raw_fd(), &tcp, &SockaddrStorage::from(SocketAddr::V4(to)), MsgFlags::empty());
+    assert_eq!(sent, Ok(20));
+}
+
+/// Whoever sends a SYN and never opens the connection leaves a request behind that was asked on the
+/// SYN/ACK; the next connection from the same port asks anew.
+#[test]
+fn a_connection_that_was_never_opened_does_not_keep_the_next_of_its_port_from_asking() {
+    let Some(_alone) = alone_with_quick_start() else { return };
+    let _registered = Registered::new(Algorithm::QuickStart, &["on_syn_ack=on"]);
+    const PORT: u16 = 4784;
+    let mut config = path(QuickStartHop::Unaware);
+    config.routes[0].links = Vec::new();
+    config.routes[1].links = vec![0];
+    config.links[0].quick_start = aware();
+    let world = world(config);
+    let (client, server) = (world.hosts()[0].address(), world.hosts()[1].address());
+    let listener = world.hosts()[1].run(move || TcpListener::bind((server, 0)).unwrap()).unwrap();
+    setsockopt(&listener, sockopt::TcpCongestion, &CONTROL.into()).unwrap();
+    let to = listener.local_addr().unwrap();
+    let (IpAddr::V4(from), SocketAddr::V4(to_v4)) = (client, to) else { panic!("hosts have addresses of IPv4") };
+    world.hosts()[0].run(move || send_syn(SocketAddrV4::new(from, PORT), to_v4)).unwrap();
+    // A round trip of 60 ms, and the reset on its way.
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(host_counts().unwrap().asked, 1, "the SYN/ACK that is reset");
+    let client = world.hosts()[0].spawn(move || receive(connect_from(Some(PORT), to, "cubic"))).unwrap();
+    send(listener.accept().unwrap().0, 500_000).unwrap();
+    assert_eq!(client.join().unwrap().unwrap(), Ok(500_000));
+    world.finish().unwrap();
+    let expected =
+        HostCounts { asked: 2, granted: 1, used: 1, reports: 1, heard: 2, answered: 1, ..HostCounts::default() };
+    assert_eq!(host_counts().unwrap(), expected);
 }
 
 #[test]
