@@ -295,12 +295,14 @@ static __always_inline __u64 fs_number(const __u8 *bytes, __u32 length)
 	return number;
 }
 
-/* The flow of a packet whose header of IP begins at offset `ip`. */
+/* The flow of a packet whose header of IP begins at offset `ip`. Of TCP's ports only the first
+ * fragment of IPv4 knows; the others count as a flow without. */
 static __noinline int fs_key_of(struct __sk_buff *skb, __u32 ip, struct fs_key *key)
 {
 	__u32 protocol, header, total;
 	__u8 fixed[FS_IPV6_BYTES], two[2], tcp[13];
 	__u64 both, ports = 0;
+	bool is_first = true;
 
 	if (!key || bpf_skb_load_bytes(skb, ip, fixed, FS_IPV4_BYTES))
 		return 0;
@@ -310,6 +312,7 @@ static __noinline int fs_key_of(struct __sk_buff *skb, __u32 ip, struct fs_key *
 		protocol = fixed[FS_IPV4_PROTOCOL];
 		header = (fixed[0] & 15) * 4;
 		total = fs_word(fixed + FS_IPV4_LENGTH);
+		is_first = !(fs_word(fixed + FS_IPV4_FRAGMENT) & FS_IPV4_FRAGMENT_OFFSET);
 	} else {
 		if (bpf_skb_load_bytes(skb, ip, fixed, FS_IPV6_BYTES))
 			return 0;
@@ -325,7 +328,7 @@ static __noinline int fs_key_of(struct __sk_buff *skb, __u32 ip, struct fs_key *
 			header += 8 + 8 * two[1];
 		}
 	}
-	if (protocol == FS_TCP) {
+	if (protocol == FS_TCP && is_first) {
 		if (bpf_skb_load_bytes(skb, ip + header, tcp, sizeof(tcp)))
 			return 0;
 		ports = fs_number(tcp, 4);

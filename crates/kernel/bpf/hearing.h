@@ -181,7 +181,7 @@ static __always_inline int carry_in(struct __sk_buff *skb, __u32 ip)
 		if (fixed[FS_IPV4_PROTOCOL] != FS_TCP || header < FS_IPV4_BYTES)
 			return FS_NEXT;
 		/* The ports are in the first fragment, the option too. */
-		if (fs_word(fixed + FS_IPV4_FRAGMENT) & 0x1fff)
+		if (fs_word(fixed + FS_IPV4_FRAGMENT) & FS_IPV4_FRAGMENT_OFFSET)
 			return FS_NEXT;
 		ttl = fixed[FS_IPV4_TTL];
 		__builtin_memcpy(pair.remote, fixed + FS_IPV4_SOURCE, 4);

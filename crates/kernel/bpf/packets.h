@@ -65,6 +65,8 @@ struct bpf_spin_lock {
 #define FS_IPV4_LONGEST 60
 #define FS_IPV4_LENGTH 2
 #define FS_IPV4_FRAGMENT 6
+/* Bits of that field that are the offset; the others are flags. */
+#define FS_IPV4_FRAGMENT_OFFSET 0x1fff
 #define FS_IPV4_TTL 8
 #define FS_IPV4_PROTOCOL 9
 #define FS_IPV4_CHECK 10

@@ -66,6 +66,11 @@ impl Flows {
             if option.is_some() { 56 } else { 40 }
         } else {
             packet[15] = source;
+            if option.is_none() && below(random, 16) == 0 {
+                // A fragment from the middle: what is where ports would be is payload.
+                let offset = 1 + below(random, 0x1fff) as u16;
+                packet[6..8].copy_from_slice(&(0x2000 | offset).to_be_bytes());
+            }
             packet[10..12].fill(0);
             let header = usize::from(packet[0] & 15) * 4;
             let check = checksum(&packet[..header]);

@@ -8,7 +8,7 @@ use flowstart_quick_start::router::{
     Admission, AdmissionConfig, Denial, FlowKey, FlowsConfig, Forwarding, MemoryConfig, MeterConfig, Router,
     RouterConfig, ShareConfig,
 };
-use flowstart_quick_start::wire::{IpOption, Ipv6, hop_by_hop};
+use flowstart_quick_start::wire::{IpOption, Ipv6, checksum, hop_by_hop};
 use flowstart_quick_start::{Nonce, RateCode, ttl_difference};
 use flowstart_units::{Rate, Span, Time};
 use proptest::prelude::*;
@@ -152,6 +152,25 @@ fn the_data_of_a_flow_is_its_request_s_with_and_without_options_in_ipv4_and_ipv6
             assert_eq!(router.forward(at(5000), &mut asks(six, 3)), Forwarding::Decided(code(5)));
             assert_eq!(router.counts().faults, faults, "{data:?}, IPv6: {six}");
         }
+    }
+}
+
+/// What is in the middle of a packet of IPv4 has no ports (RFC 791 section 3.2), whatever it looks
+/// like.
+#[test]
+fn a_fragment_without_a_header_of_tcp_is_data_of_no_flow_that_asked() {
+    // The first fragment, the second, and the last.
+    for (field, faults) in [(0x2000_u16, 0), (0x2001, 1), (0x1fff, 1)] {
+        let mut router = extreme(FlowsConfig { expect_reports: false, ..FlowsConfig::default() });
+        assert_eq!(router.forward(at(0), &mut with(request(code(5)), 1, 0)), Forwarding::Decided(code(5)));
+        let mut fragment = plain(1, 100);
+        fragment[6..8].copy_from_slice(&field.to_be_bytes());
+        fragment[10..12].fill(0);
+        let check = checksum(&fragment[..20]);
+        fragment[10..12].copy_from_slice(&check.to_be_bytes());
+        assert_eq!(router.forward(at(100), &mut fragment), Forwarding::Forwarded);
+        assert_eq!(router.forward(at(5000), &mut with(request(code(5)), 3, 0)), Forwarding::Decided(code(5)));
+        assert_eq!(router.counts().faults, faults, "{field:#x}");
     }
 }
 

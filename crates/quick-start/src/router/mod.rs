@@ -273,16 +273,21 @@ impl<R: Rng> Router<R> {
 const TCP: u8 = 6;
 const HOP_BY_HOP: u8 = 0;
 
+/// Bits of the field of flags and offset of IPv4 that are the offset (RFC 791 section 3.1).
+const FRAGMENT_OFFSET: u64 = 0x1fff;
+
 /// The flow of a packet, and whether it carries payload; `None` for what is neither IPv4 nor IPv6
-/// or is cut off.
+/// or is cut off. Of TCP's ports only the first fragment of IPv4 knows (RFC 791 section 3.2); the
+/// others count as a flow without.
 #[inline]
 fn flow_of(packet: &[u8]) -> Option<(FlowKey, bool)> {
-    let (source, both, protocol, header, total) = match packet.first()? >> 4 {
+    let (source, both, protocol, header, total, is_first) = match packet.first()? >> 4 {
         4 => {
             let fixed: &[u8; 20] = packet.first_chunk()?;
             let source = number(&fixed[12..16]);
             let both = mixed(source, number(&fixed[16..20]));
-            (source, both, fixed[9], u64::from(fixed[0] & 0x0f) * 4, number(&fixed[2..4]))
+            let is_first = number(&fixed[6..8]) & FRAGMENT_OFFSET == 0;
+            (source, both, fixed[9], u64::from(fixed[0] & 0x0f) * 4, number(&fixed[2..4]), is_first)
         }
         6 => {
             let fixed: &[u8; 40] = packet.first_chunk()?;
@@ -292,11 +297,11 @@ fn flow_of(packet: &[u8]) -> Option<(FlowKey, bool)> {
                 HOP_BY_HOP => (*packet.get(40)?, 48 + 8 * u64::from(*packet.get(41)?)),
                 next => (next, 40),
             };
-            (source, both, next, header, number(&fixed[4..6]) + 40)
+            (source, both, next, header, number(&fixed[4..6]) + 40, true)
         }
         _ => return None,
     };
-    let (ports, end) = if protocol == TCP {
+    let (ports, end) = if protocol == TCP && is_first {
         let tcp: &[u8; 13] = packet.get(header as usize..)?.first_chunk()?;
         (number(&tcp[..4]), header + u64::from(tcp[12] >> 4) * 4)
     } else {
