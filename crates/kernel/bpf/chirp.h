@@ -2,7 +2,7 @@
  *
  * The arithmetic of chirps in integers: their gaps, and what the delays of one say. No kernel
  * types: it is compiled for user space as well and set against the Rust of the simulator
- * (flowstart-congestion, start/paced_chirping), whose rules these are.
+ * (flowstart-chirping, crates/chirping/src), whose rules these are.
  *
  * Times are nanoseconds, at most FS_LONGEST, so that no product leaves 64 bits. Ratios are in units
  * of 1/1024. There is no signed division: the instruction sets of older kernels have none.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only
  *
  * When the marks of a scalable control stay away for so long that capacity must have come free:
- * flowstart-congestion (start/paced_chirping/again.rs) in integers. Silences are measured with mean
+ * flowstart-chirping (crates/chirping/src/again.rs) in integers. Silences are measured with mean
  * and deviation as RFC 6298 measures round-trip times.
  */
 #ifndef FS_QUIET_H

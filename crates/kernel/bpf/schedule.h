@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only
  *
  * When chirps come, what the result of one changes, and when the start is over: the adaptive
- * schedule of flowstart-congestion (start/paced_chirping/adaptive.rs), where the reasons are given.
+ * schedule of flowstart-chirping (crates/chirping/src/adaptive.rs), where the reasons are given.
  * There is no test for a plateau of the delivery rate: rounds here are too uneven for it, since the
  * pause between two chirps is fixed when the first of them ends.
  */

@@ -198,12 +198,6 @@ impl Search {
         self.last_lag
     }
 
-    /// True while it drains the queue.
-    #[must_use]
-    pub fn is_draining(&self) -> bool {
-        self.drain.is_some()
-    }
-
     /// Completes the bins that ended before `now`; true if there were any.
     fn turn_bins(&mut self, now: Time) -> bool {
         let Some(bins) = &mut self.bins else { return false };

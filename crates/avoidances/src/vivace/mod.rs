@@ -199,7 +199,8 @@ impl Vivace {
         Self::with_utility(config, mss, seed)
     }
 
-    /// Vivace with a utility of rate and loss alone.
+    /// Vivace with a utility of rate and loss (Bachl, Fabini and Zseby 2020); of the growth of the
+    /// RTT too if the constants give that a weight, which by default they do not.
     #[must_use]
     pub fn loss_only(config: &VivaceConfig, mss: u32, seed: u64) -> Self {
         Self::with_utility(*config, mss, seed)

@@ -74,7 +74,9 @@ impl Sender {
             && !self.config.kernel.counts_acks()
     }
 
-    /// What [`take_any`](Self::take_any) comes down to for an ordinary ACK.
+    /// What [`take_any`](Self::take_any) comes down to for an ordinary ACK. One that covers no
+    /// segment to its end tells the controller nothing here, and there of no packets delivered:
+    /// receivers acknowledge whole segments.
     fn take_ordinary(&mut self, now: Time, ack: &Acknowledgement) {
         self.stats.una = ack.ack;
         self.set_send_limit();
