@@ -32,12 +32,29 @@ impl Flying {
 
 /// The packet that left last of those that have arrived.
 #[derive(Clone, Copy, Debug)]
-struct Newest {
+pub(super) struct Newest {
     number: u64,
-    sent: Time,
+    pub(super) sent: Time,
     rtt: Span,
     /// When its ACK came.
     at: Time,
+}
+
+impl Newest {
+    pub(super) fn new(acked: &Acked) -> Self {
+        Self { number: acked.number, sent: acked.sent_at, rtt: round_trip(acked), at: acked.now }
+    }
+
+    /// By how much this one, which left earlier, was under way for longer. The bottleneck takes
+    /// `service` for a packet, if that is known; packets leave at most `most_space` of it apart.
+    pub(super) fn overtook(&self, acked: &Acked, service: Option<Span>, most_space: u64) -> Span {
+        // In one ACK all have the RTT of the newest. And a pause between them, in which a queue
+        // drained, is no delay.
+        let packets = self.number.saturating_sub(acked.number);
+        let between = service.map(|service| service * most_space.saturating_mul(packets));
+        let most = between.map_or(Span::MAX, |between| acked.now.since(self.at) + between);
+        (round_trip(acked) - self.rtt).min(most)
+    }
 }
 
 /// An ACK with the packets that it was for.
@@ -145,14 +162,10 @@ impl Side {
         self.note_gaps(acked, service);
         if !acked.retransmitted {
             match self.newest {
-                Some(Newest { sent, rtt: newest, at, number }) if acked.sent_at < sent => {
-                    // In one ACK all have the RTT of the newest. And a pause between them, in which
-                    // a queue drained, is no delay.
-                    let between = service.map(|service| service * (most_space * number.saturating_sub(acked.number)));
-                    let most = between.map_or(Span::MAX, |between| acked.now.since(at) + between);
-                    self.reordering = self.reordering.max((rtt - newest).min(most));
+                Some(newest) if acked.sent_at < newest.sent => {
+                    self.reordering = self.reordering.max(newest.overtook(acked, service, most_space));
                 }
-                _ => self.newest = Some(Newest { sent: acked.sent_at, rtt, at: acked.now, number: acked.number }),
+                _ => self.newest = Some(Newest::new(acked)),
             }
         }
         for packet in &mut self.flying {

@@ -17,7 +17,7 @@ use crate::{Acked, Departure, Sent};
 use super::config::TrainProbeConfig;
 use super::evidence::Evidence;
 use super::scale::Scale;
-use super::side::round_trip;
+use super::side::{Newest, round_trip};
 
 /// ACKs of the neighbour and those before it that are remembered: two with different RTTs are
 /// needed.
@@ -40,9 +40,13 @@ struct Look {
 pub(super) struct Watch {
     config: TrainProbeConfig,
     smallest: Smallest,
+    /// What the detector measured.
     jitter: Span,
-    /// When the packet of connection 0 left that left last of those that have arrived, and its RTT.
-    newest: (Time, Span),
+    /// By how much a packet was under way for longer than one that overtook it, at most: in this
+    /// half of the window of the smallest RTT and in the one before.
+    reordering: [Span; 2],
+    /// The packet of connection 0 that left last of those that have arrived.
+    newest: Option<Newest>,
     /// Time the bottleneck takes for a packet of this connection.
     service: Span,
     /// Packets counted for it, and since when.
@@ -69,7 +73,8 @@ impl Watch {
             config: *config,
             smallest,
             jitter: scale.jitter,
-            newest: (Time::ZERO, Span::ZERO),
+            reordering: [Span::ZERO; 2],
+            newest: None,
             service: scale.service,
             counted: (0, now),
             excess: Span::ZERO,
@@ -82,7 +87,8 @@ impl Watch {
     }
 
     pub(super) fn scale(&self) -> Scale {
-        Scale { smallest: self.smallest.get(), service: self.service, jitter: self.jitter }
+        let [now, before] = self.reordering;
+        Scale { smallest: self.smallest.get(), service: self.service, jitter: self.jitter.max(now).max(before) }
     }
 
     /// The smallest RTT of late.
@@ -146,15 +152,20 @@ impl Watch {
     /// is more.
     pub(super) fn on_acked(&mut self, connection: usize, acked: &Acked, evidence: &mut Evidence) -> bool {
         let rtt = round_trip(acked);
-        if !acked.retransmitted {
-            self.smallest.add(acked.now, rtt, self.config.watch.min_rtt_window / 2);
+        // A path that has reordered once, at a handover say, is not one that does for ever.
+        if !acked.retransmitted && self.smallest.add(acked.now, rtt, self.config.watch.min_rtt_window / 2) {
+            self.reordering = [Span::ZERO, self.reordering[0]];
         }
         if connection == 0 {
-            if !acked.retransmitted && acked.sent_at < self.newest.0 {
+            match self.newest.filter(|newest| acked.sent_at < newest.sent) {
+                _ if acked.retransmitted => {}
                 // By so much reordering changes delays.
-                self.jitter = self.jitter.max(rtt - self.newest.1);
-            } else if !acked.retransmitted {
-                self.newest = (acked.sent_at, rtt);
+                Some(newest) => {
+                    let service = Some(self.service).filter(|service| !service.is_zero());
+                    let most_space = u64::from(self.config.most_space);
+                    self.reordering[0] = self.reordering[0].max(newest.overtook(acked, service, most_space));
+                }
+                None => self.newest = Some(Newest::new(acked)),
             }
             self.count(acked.now);
             self.excess = self.scale().excess(rtt);
@@ -437,6 +448,48 @@ mod tests {
         (32..64).for_each(|number| _ = watch.on_acked(0, &acked(128, number, 20), &mut evidence));
         assert_eq!(watch.service, Span::from_micros(1), "at once");
         assert_eq!(watch.counted, (0, Time::ZERO + ms(128)));
+    }
+
+    /// The jitter once packet 9 came `later` after packet 10, which had left 1 ms after it and took
+    /// 10 ms.
+    fn overtaken(watch: &mut Watch, evidence: &mut Evidence, later: u64) -> Span {
+        let packet = |now, number, sent_at| {
+            let (now, sent_at) = (Time::ZERO + ms(now), Time::ZERO + ms(sent_at));
+            Acked { now, sent_at, rtt: Some(now.since(sent_at)), ..acked(0, number, 0) }
+        };
+        watch.on_acked(0, &packet(110, 10, 100), evidence);
+        watch.on_acked(0, &packet(110 + later, 9, 99), evidence);
+        watch.scale().jitter
+    }
+
+    #[test]
+    fn reordering_is_forgotten_with_the_smallest_rtt_and_what_the_detector_measured_is_not() {
+        let (mut watch, mut evidence) = queued();
+        watch.jitter = ms(1);
+        assert_eq!(overtaken(&mut watch, &mut evidence, 200), ms(201));
+        let mut looks = |now| {
+            watch.on_acked(0, &acked(now, 29, 10), &mut evidence);
+            watch.on_acked(0, &acked(now, 30, 20), &mut evidence);
+            watch.on_sent(0, &sent(Time::ZERO + ms(now), 31));
+            (watch.is_looking(), watch.scale().jitter)
+        };
+        assert_eq!(looks(4_999), (false, ms(201)));
+        assert_eq!(looks(5_000), (false, ms(201)), "of the half before");
+        assert_eq!(looks(10_000), (true, ms(1)));
+    }
+
+    /// As in the trains: what waited before a pause in which the queue drained was not overtaken.
+    #[test]
+    fn a_queue_that_drained_in_a_pause_is_no_reordering() {
+        let (mut watch, mut evidence) = queued();
+        let at = |ms_after| Time::ZERO + ms(ms_after);
+        let newest = Acked { sent_at: at(100), rtt: Some(ms(20)), ..acked(120, 10, 0) };
+        watch.on_acked(0, &newest, &mut evidence);
+        // 46 ms instead of 20, 1 ms later, one packet before it.
+        let late = Acked { sent_at: at(75), rtt: Some(ms(46)), ..acked(121, 9, 0) };
+        watch.on_acked(0, &late, &mut evidence);
+        let most = ms(1) + ms(1) * u64::from(TrainProbeConfig::default().most_space);
+        assert_eq!(watch.scale().jitter, most);
     }
 
     #[test]
