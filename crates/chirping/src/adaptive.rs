@@ -514,8 +514,16 @@ impl Schedule for Adaptive {
         if let Some(trial) = &mut self.trial {
             trial.on_mss(mss);
         }
-        // What chirps of other packets said is about other gaps: the next one begins anew.
-        (self.belief, self.room, self.hidden) = (None, None, 0.0);
+        // What chirps of other packets said is about other gaps: the next one begins anew. Until
+        // it is read a new flow goes on at the same rate in bytes: one of which nothing is known
+        // would wait until no more is in flight than its initial window.
+        (self.belief, self.hidden, self.agreed, self.contradicted) = (None, 0.0, 0, 0);
+        self.room = self.room.filter(|_| !self.is_running()).map(|room| Room {
+            least: mss.gap(room.least),
+            best: mss.gap(room.best),
+            most: mss.gap(room.most),
+            ..room
+        });
         if let Some(known) = &mut self.known {
             known.gap = mss.gap(known.gap);
             known.load = mss.gap(known.load);

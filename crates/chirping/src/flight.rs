@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use alloc::collections::VecDeque;
 
+use flowstart_control::NewMss;
 use flowstart_units::{Span, Time};
 
 use super::reading::Point;
@@ -38,6 +39,8 @@ struct Chirp {
     valid: bool,
     /// The load it was sent with, as the schedule gave it.
     load: u64,
+    /// How the payload of a full packet has changed since it left.
+    change: Option<NewMss>,
 }
 
 impl Chirp {
@@ -106,6 +109,8 @@ impl Measured {
         // well as the connection's.
         let base = samples.clone().map(|sample| sample.rtt).min().unwrap_or(Span::ZERO);
         (self.number, self.min_rtt, self.load) = (chirp.number, base, chirp.load);
+        // At the same rate in bytes the gaps of larger packets are longer, and so is the queue.
+        let scaled = |time: Span| chirp.change.map_or(time.as_nanos(), |change| change.gap(time.as_nanos()));
         let mut before = None;
         self.gaps.clear();
         self.delays.clear();
@@ -115,8 +120,8 @@ impl Measured {
             if before.is_none() {
                 self.sent_at = sample.sent_at;
             }
-            let gap = before.map_or(0, |before| sample.sent_at.since(before).as_nanos());
-            let delay = (sample.rtt - base).as_nanos();
+            let gap = before.map_or(0, |before| scaled(sample.sent_at.since(before)));
+            let delay = scaled(sample.rtt - base);
             self.gaps.push(gap);
             self.delays.push(delay);
             before = Some(sample.sent_at);
@@ -192,7 +197,19 @@ impl Flight {
     /// A chirp begins with this packet.
     pub(super) fn begin(&mut self, number: u32, packets: u32, first: u64, load: u64) {
         let first_sample = self.retired + self.samples.len() as u64;
-        self.chirps.push_back(Chirp { number, first, first_sample, packets, sent: 0, acked: 0, valid: true, load });
+        let (sent, acked, valid, change) = (0, 0, true, None);
+        self.chirps.push_back(Chirp { number, first, first_sample, packets, sent, acked, valid, load, change });
+    }
+
+    /// A full packet has another payload from now on. What chirps in flight say is read as chirps
+    /// of such packets, at the same rates in bytes, would have said it. A chirp whose packets have
+    /// not all left is of both sizes and says nothing.
+    pub(super) fn on_mss(&mut self, change: NewMss) {
+        for chirp in &mut self.chirps {
+            chirp.valid &= chirp.sent == chirp.packets;
+            chirp.load = change.gap(chirp.load);
+            chirp.change = Some(chirp.change.map_or(change, |before| before.then(change)));
+        }
     }
 
     /// The next packet of the newest chirp left.
@@ -277,5 +294,45 @@ mod tests {
         let points = flight.measured().points();
         assert_eq!(points.len(), 4);
         assert!(points.iter().all(|point| point.packets == 2 && point.delay == 0), "{points:?}");
+    }
+
+    /// Packets of 1200 bytes with gaps of 1 ms that meet a link of a packet per 1.2 ms say of
+    /// packets of 1800, had they left with gaps of 1.5 ms, that it takes 1.8 ms for one.
+    #[test]
+    fn a_chirp_that_left_before_packets_became_larger_is_read_at_the_same_rate_in_bytes() {
+        let mut flight = Flight::new();
+        let sent_at = |k: u64| Time::ZERO + Span::from_millis(k);
+        flight.begin(0, 5, 0, 3_000_000);
+        (0..5).for_each(|k| flight.sent(sent_at(k)));
+        // In two steps, as a search of the MTU takes them.
+        flight.on_mss(NewMss::new(1200, 1500));
+        flight.on_mss(NewMss::new(1500, 1800));
+        for k in 0..5 {
+            let rtt = Span::from_millis(20) + Span::from_micros(200) * k;
+            flight.acked(sent_at(k) + rtt, k, Some(rtt));
+        }
+        let measured = flight.measured();
+        assert_eq!(measured.gaps(), [0, 1_500_000, 1_500_000, 1_500_000, 1_500_000]);
+        assert_eq!(measured.delays(), [0, 300_000, 600_000, 900_000, 1_200_000]);
+        assert_eq!((measured.load(), measured.min_rtt()), (4_500_000, Span::from_millis(20)));
+    }
+
+    #[test]
+    fn a_chirp_of_packets_of_both_sizes_says_nothing_and_the_next_one_is_read_as_it_left() {
+        let sent_at = |k: u64| Time::ZERO + Span::from_millis(k);
+        let rtt = Span::from_millis(20);
+        let mut flight = Flight::new();
+        flight.begin(0, 3, 0, 1);
+        (0..2).for_each(|k| flight.sent(sent_at(k)));
+        flight.on_mss(NewMss::new(1200, 1800));
+        flight.sent(sent_at(2));
+        flight.begin(1, 3, 3, 7);
+        (3..6).for_each(|k| flight.sent(sent_at(k)));
+        let mut completed = |k| flight.acked(sent_at(k) + rtt, k, Some(rtt));
+        (0..2).for_each(|k| assert!(matches!(completed(k), Delivered::Member(0))));
+        assert!(matches!(completed(2), Delivered::Completed { chirp: 0, valid: false }));
+        (3..5).for_each(|k| assert!(matches!(completed(k), Delivered::Member(1))));
+        assert!(matches!(completed(5), Delivered::Completed { chirp: 1, valid: true }));
+        assert_eq!((flight.measured().gaps(), flight.measured().load()), (&[0, 1_000_000, 1_000_000][..], 7));
     }
 }

@@ -456,6 +456,10 @@ impl<S: Schedule> FlowStart for Chirping<S> {
 
     fn on_mss(&mut self, mss: NewMss) {
         self.schedule.on_mss(mss);
+        self.flight.on_mss(mss);
+        if let Some(leaving) = &mut self.leaving {
+            leaving.plan.load = mss.gap(leaving.plan.load);
+        }
         if let Some(quiet) = &mut self.quiet {
             quiet.on_mss(mss);
         }

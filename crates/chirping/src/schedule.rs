@@ -105,8 +105,9 @@ pub trait Schedule: core::fmt::Debug {
         0
     }
 
-    /// A full packet has another payload: the gaps of the next chirps keep the rate in bytes. A
-    /// chirp that is on its way is read as it was planned.
+    /// A full packet has another payload: the gaps of the next chirps keep the rate in bytes.
+    /// Chirps that are on their way will be [completed](Self::completed) as if they had been of
+    /// such packets.
     fn on_mss(&mut self, mss: NewMss);
 
     /// Begins again with chirp number `number`. Returns false if this schedule only starts flows.

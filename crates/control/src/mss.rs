@@ -26,6 +26,12 @@ impl NewMss {
         self.now
     }
 
+    /// This change, and another one after it.
+    #[must_use]
+    pub fn then(self, next: Self) -> Self {
+        Self { before: self.before, now: next.now }
+    }
+
     /// As many bytes in packets of the new size, to the nearest. What is no packet stays none, what
     /// is one or more does not become none, and no threshold stays no threshold.
     #[must_use]
@@ -57,6 +63,7 @@ mod tests {
         let smaller = NewMss::new(1452, 1200);
         assert_eq!((smaller.packets(100), smaller.packets(0)), (121, 0));
         assert_eq!(larger.gap(1200), 1452);
+        assert_eq!(larger.then(NewMss::new(1452, 9000)), NewMss::new(1200, 9000));
         assert_eq!(NewMss::new(0, 0).bytes(), 1);
     }
 

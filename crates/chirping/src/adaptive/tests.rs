@@ -467,3 +467,26 @@ fn what_a_running_flow_meets_is_no_jitter() {
     assert!(own > 0.0 && own <= noise, "{own} of {noise}");
     assert_eq!(jitter(true), (0.0, noise));
 }
+
+/// QUIC finds a larger MTU a few round trips after its first packet (RFC 9000 section 14.3).
+#[test]
+fn larger_packets_neither_stop_a_new_flow_nor_change_its_rate_in_bytes() {
+    let mut schedule = adaptive();
+    (schedule.mss, schedule.initial, schedule.delivered, schedule.agreed) = (1200, 10, 60, 1);
+    (schedule.probe, schedule.min_rtt) = (500_000, MIN_RTT);
+    schedule.room = Some(Room { least: 100_000, best: 200_000, most: 400_000, crowded: false });
+    let next = Next { queued: 1000, in_flight: 30, srtt: MIN_RTT, ..flowstart_control::testing::next(0) };
+    let chirps = |schedule: &mut Adaptive| {
+        matches!(schedule.pull(Time::ZERO, 5, &next, &Window::new(100), None), Pull::Chirp(_))
+    };
+    assert!(chirps(&mut schedule));
+    schedule.on_mss(NewMss::new(1200, 1500));
+    assert_eq!(schedule.room, Some(Room { least: 125_000, best: 250_000, most: 500_000, crowded: false }));
+    assert_eq!((schedule.load, schedule.probe, schedule.agreed), (1_250_000, 625_000, 0));
+    assert!(chirps(&mut schedule), "more than the initial window is in flight");
+    // What fills a window already waits for nothing, and takes no more on the word of one chirp.
+    assert!(schedule.resume(7, Known { gap: 200_000, load: 200_000, window: Some(50) }));
+    schedule.room = Some(Room { least: 100_000, best: 200_000, most: 400_000, crowded: false });
+    schedule.on_mss(NewMss::new(1500, 1200));
+    assert_eq!(schedule.room, None);
+}
