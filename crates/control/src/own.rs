@@ -35,8 +35,8 @@ impl<T: ?Sized> Own<T> {
     /// for every connection that runs it, from any thread.
     ///
     /// # Errors
-    /// If the name is not made of lower-case letters, digits and underscores: the other signs mean
-    /// something in the name of a contestant.
+    /// If the name is not made of 1 to 64 lower-case letters, digits and underscores: other signs
+    /// mean something in the name of a contestant.
     pub fn new(
         name: &'static str,
         about: &'static str,

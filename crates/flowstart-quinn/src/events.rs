@@ -139,6 +139,11 @@ impl Events {
         events
     }
 
+    #[cfg(test)]
+    pub(crate) fn seed(&self) -> u64 {
+        self.config.seed
+    }
+
     pub(crate) fn controller(&self) -> &Controller {
         &self.controller
     }

@@ -44,6 +44,8 @@
 
 #[cfg_attr(not(feature = "noq"), allow(dead_code, reason = "noq alone takes a rate and undoes reductions"))]
 #[cfg(any(feature = "quinn", feature = "noq"))]
+mod builds;
+#[cfg(any(feature = "quinn", feature = "noq"))]
 mod events;
 #[cfg(feature = "noq")]
 mod noq;
@@ -79,9 +81,3 @@ pub fn contestant(start: &str, avoidance: &str) -> Result<ControllerConfig, Unkn
 #[doc = include_str!("../../../docs/quic-events.md")]
 #[cfg(all(doctest, feature = "quinn"))]
 struct EventsPage;
-
-/// A controller for a path whose full packets have so many bytes.
-#[cfg(any(feature = "quinn", feature = "noq"))]
-fn for_path(config: &ControllerConfig, mtu: u16) -> events::Events {
-    events::Events::new(&ControllerConfig { mss: u32::from(mtu).max(1), ..config.clone() })
-}

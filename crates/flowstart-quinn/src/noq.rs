@@ -8,6 +8,7 @@ use flowstart_congestion::{Controller, ControllerConfig, StartExit};
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{self, ControllerFactory, ControllerMetrics};
 
+use crate::builds::Builds;
 use crate::events::{Clock, Events};
 use crate::refused::{Refused, Stack, check};
 
@@ -16,8 +17,11 @@ const UNPACED: u64 = 1 << 40;
 
 /// Makes a controller for every path of every connection:
 /// [`congestion_controller_factory`](noq_proto::TransportConfig::congestion_controller_factory).
+///
+/// Algorithms that draw random numbers draw others in every connection; the factory's first
+/// controller has the seed of the configuration, and all that follow depend on it.
 #[derive(Clone, Debug)]
-pub struct NoqFactory(ControllerConfig);
+pub struct NoqFactory(Builds);
 
 impl NoqFactory {
     /// For this start and avoidance. The MSS is the stack's affair. Without pacing
@@ -28,13 +32,13 @@ impl NoqFactory {
     /// If the stack cannot carry one of them, or a constant is out of range.
     pub fn new(config: ControllerConfig) -> Result<Self, Refused> {
         check(&config, Stack::Noq)?;
-        Ok(Self(config))
+        Ok(Self(Builds::new(config)))
     }
 }
 
 impl ControllerFactory for NoqFactory {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
-        Box::new(NoqController { clock: Clock::new(now), events: crate::for_path(&self.0, current_mtu) })
+        Box::new(NoqController { clock: Clock::new(now), events: self.0.for_path(current_mtu) })
     }
 }
 

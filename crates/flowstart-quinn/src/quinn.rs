@@ -8,13 +8,17 @@ use flowstart_congestion::{Controller, ControllerConfig, Pacing, StartExit};
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{self, ControllerFactory, ControllerMetrics};
 
+use crate::builds::Builds;
 use crate::events::{Clock, Events};
 use crate::refused::{Refused, Stack, check};
 
 /// Makes a controller for every path of every connection:
 /// [`congestion_controller_factory`](quinn_proto::TransportConfig::congestion_controller_factory).
+///
+/// Algorithms that draw random numbers draw others in every connection; the factory's first
+/// controller has the seed of the configuration, and all that follow depend on it.
 #[derive(Clone, Debug)]
-pub struct QuinnFactory(ControllerConfig);
+pub struct QuinnFactory(Builds);
 
 impl QuinnFactory {
     /// For this start and avoidance. The MSS is the stack's affair, and so is pacing: quinn always
@@ -25,13 +29,13 @@ impl QuinnFactory {
     pub fn new(config: ControllerConfig) -> Result<Self, Refused> {
         check(&config, Stack::Quinn)?;
         let pacing = if config.pacing == Pacing::Off { Pacing::LINUX } else { config.pacing };
-        Ok(Self(ControllerConfig { pacing, ..config }))
+        Ok(Self(Builds::new(ControllerConfig { pacing, ..config })))
     }
 }
 
 impl ControllerFactory for QuinnFactory {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
-        Box::new(QuinnController { clock: Clock::new(now), events: crate::for_path(&self.0, current_mtu) })
+        Box::new(QuinnController { clock: Clock::new(now), events: self.0.for_path(current_mtu) })
     }
 }
 
