@@ -1,6 +1,8 @@
 use std::sync::{Arc, Mutex};
 
-use flowstart_congestion::{AvoidanceConfig, CongestionAvoidance, ControllerConfig, Own, Signal, StartConfig, Window};
+use flowstart_congestion::{
+    AvoidanceConfig, CongestionAvoidance, ControllerConfig, Own, OwnAvoidance, Signal, StartConfig, Window,
+};
 
 use super::*;
 
@@ -235,7 +237,8 @@ impl CongestionAvoidance for Idler {
 fn an_idle_time_is_told_once() {
     let told = Arc::new(Mutex::new(Vec::new()));
     let idler = Idler(Arc::clone(&told));
-    let own = Own::new("idler", "notes idle times", move |_| Box::new(idler.clone())).unwrap();
+    let make = move |_| -> Box<dyn OwnAvoidance> { Box::new(idler.clone()) };
+    let own = Own::new("idler", "notes idle times", make).unwrap();
     let config = ControllerConfig::new(StartConfig::SlowStart, AvoidanceConfig::Own(own));
     let mut ledger = Ledger::new(Controller::new(&config), 1452, Span::from_millis(20));
     let mut told_at = |ms: u64, number: u64| {
