@@ -24,7 +24,7 @@ pub struct TrainConfig {
     pub start: Time,
     /// The application's rate.
     pub rate: Rate,
-    /// Bytes per write.
+    /// Bytes per write, at least 1.
     pub message: u64,
 }
 
@@ -144,13 +144,16 @@ impl<'a> Train<'a> {
     /// is recorded than delays.
     ///
     /// # Errors
-    /// What is wrong with the simulation.
+    /// What is wrong with the simulation, or that a message has no bytes.
     pub fn new(
         simulation: &SimulationConfig,
         config: TrainConfig,
         passage: Option<Passage>,
         unwanted: &'a dyn Fn() -> bool,
     ) -> Result<Self, String> {
+        if config.message == 0 {
+            return Err("a message has at least one byte".to_owned());
+        }
         let stamped = passage.is_some();
         let seen = Rc::new(RefCell::new(Seen { delays: VecDeque::new(), passage }));
         let gap = config.rate.transmission_time(Bytes::new(config.message)).max(Span::from_nanos(1));
@@ -241,5 +244,30 @@ impl Observer for Deliveries {
             self.pass(now);
             self.total = Bytes::new(total).bits();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flowstart_simulator::Stop;
+
+    use super::*;
+
+    #[test]
+    fn a_train_of_messages_without_bytes_is_refused() {
+        let simulation = SimulationConfig {
+            links: Vec::new(),
+            ways: Vec::new(),
+            flows: Vec::new(),
+            arrivals: Vec::new(),
+            sessions: Vec::new(),
+            stop: Stop::At(Time::ZERO),
+            seed: 0,
+            run: 0,
+        };
+        let config = |message| TrainConfig { flow: 0, start: Time::ZERO, rate: Rate::from_bps(8000), message };
+        let refused = |message| Train::new(&simulation, config(message), None, &|| false).err();
+        assert_eq!(refused(0).as_deref(), Some("a message has at least one byte"));
+        assert_eq!(refused(1), None);
     }
 }

@@ -17,7 +17,7 @@ use crate::endpoint::{Endpoint, Limits};
 use crate::judging::header_bytes;
 use crate::learning::{Lesson, Observed};
 use crate::ledger::Ledger;
-use crate::message::{Decoder, Direction, Message, Readings, Received, Report, Request, harmless};
+use crate::message::{Decoder, Direction, Message, Paced, Readings, Received, Report, Request, harmless};
 use crate::sending::Sending;
 use crate::stack::{Dir, StreamId};
 use crate::tap::Tap;
@@ -147,7 +147,7 @@ impl Client {
     /// A client that asks the server at `to`. `sender` is the controller of what it sends itself.
     ///
     /// # Errors
-    /// If the address cannot be connected to, or the limits make no sense.
+    /// If the address cannot be connected to, or the limits or what is asked for make no sense.
     pub fn new(
         clock: Clock,
         now: Time,
@@ -158,6 +158,7 @@ impl Client {
         ends: (ControllerConfig, Sink),
     ) -> Result<Self, Failed> {
         limits.learning.validate().map_err(|invalid| Failed(invalid.to_string()))?;
+        request.paced.map_or(Ok(()), Paced::validate).map_err(Failed)?;
         let to = plain(to);
         let mut attempts = Attempts::new(clock, limits, to, pinned);
         let (mut endpoints, mut taps) = (Vec::new(), Vec::new());

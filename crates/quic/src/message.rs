@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::judging::ReadingConfig;
 use crate::learning::Observed;
+use crate::telling::LEAST_MESSAGE;
 
 /// The version of this protocol. A client says the least that has what it asks for.
 pub const VERSION: u32 = 5;
@@ -73,6 +74,17 @@ pub struct Paced {
     /// servers from before there was this word take part as long as nobody asks for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tell: bool,
+}
+
+impl Paced {
+    /// # Errors
+    /// If messages are too short, or there is no time between them.
+    pub fn validate(self) -> Result<(), String> {
+        if self.message >= LEAST_MESSAGE && self.gap > 0 {
+            return Ok(());
+        }
+        Err(format!("a paced application has messages of {LEAST_MESSAGE} bytes at least, and time between them"))
+    }
 }
 
 /// What a client asks for.

@@ -406,7 +406,8 @@ impl Server {
             (Message::Request(request), None) => self.open(now, number, request),
             (Message::Join(session), None) if line.joining.is_none() => {
                 line.joining = Some(session);
-                self.join(session)
+                self.join(session);
+                Ok(())
             }
             (Message::Report(report), Some((session, _))) => {
                 if let Some(session) = self.sessions.get_mut(&session) {

@@ -87,9 +87,10 @@ impl Sockets {
     /// The address of a socket.
     ///
     /// # Errors
-    /// If the system does not know it.
+    /// If there is no such socket, or the system does not know it.
     pub fn address(&self, socket: usize) -> io::Result<SocketAddr> {
-        self.driver.host().sockets[socket].local_addr()
+        let none = || io::Error::new(io::ErrorKind::NotFound, format!("there is no socket {socket}"));
+        self.driver.host().sockets.get(socket).ok_or_else(none)?.local_addr()
     }
 
     /// Drives a node until it is over, or `watch`, which is called ten times a second or more
@@ -198,6 +199,15 @@ mod tests {
             let heard = host.receive(1 - socket, &mut [0; 100]).unwrap();
             assert_eq!((heard.ecn, heard.from, heard.length), (Some(EcnCodepoint::Ect0), from, 4), "{socket}");
         }
+    }
+
+    #[test]
+    fn a_socket_that_there_is_not_has_no_address() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = socket.local_addr().unwrap();
+        let sockets = Sockets::new(vec![socket], Clock::start()).unwrap();
+        assert_eq!(sockets.address(0).unwrap(), address);
+        assert_eq!(sockets.address(1).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
     /// A client that is connected to what it asked, as `fetch` is, hears nobody else.

@@ -37,7 +37,8 @@ fn a_paced_application_sends_what_it_has_and_catches_up_when_it_may() {
     assert!(outcome.report.nanos > 9_000_000_000, "{outcome:?}");
 }
 
-/// Receivers take only few pieces that are shorter.
+/// Receivers take only few pieces that are shorter; either end refuses an application that has them
+/// (unit tests of the client and the server).
 #[test]
 fn messages_have_512_bytes_over_one_connection_and_over_two() {
     for contestant in [("slow_start", "cubic"), ("fair_queuing_probe", "delay_or_cubic")] {
@@ -48,10 +49,6 @@ fn messages_have_512_bytes_over_one_connection_and_over_two() {
                 let asked = Request { size: None, nanos, paced, ..request(direction, 0, contestant) };
                 world(&Link::default(), asked, None, Service::default()).run(Span::from_secs(10)).0
             };
-            for message in [0, 1, 511] {
-                let said = with(message).unwrap_err().to_string();
-                assert!(said.contains("a paced application has messages of 512 bytes at least"), "{said}");
-            }
             for message in [512, 600, 1_100, 1_500, 3_000] {
                 let outcome = with(message).unwrap();
                 assert!(outcome.received.intact, "{outcome:?}");

@@ -73,6 +73,19 @@ fn whoever_needs_two_connections_where_one_is_allowed_is_told() {
     }
 }
 
+/// They would divide by nothing where a server says that such messages were read.
+#[test]
+fn a_paced_application_without_messages_or_without_time_between_them_is_refused() {
+    for (message, gap) in [(0, 5), (511, 5), (512, 0)] {
+        let paced = Some(Paced { message, gap, tell: true });
+        let request = Request { paced, ..client(true).request };
+        let ends = (crate::controller("slow_start", "cubic", 1452).unwrap(), Sink::Check);
+        let to = "192.0.2.7:4433".parse().unwrap();
+        let refused = Client::new(Clock::start(), Time::ZERO, &Limits::default(), to, None, request, ends).unwrap_err();
+        assert!(refused.0.contains("messages of 512 bytes at least"), "{refused}");
+    }
+}
+
 #[test]
 fn limits_that_make_no_sense_are_refused_by_either_end() {
     let learning = crate::LearningConfig { standing: 1, ..crate::LearningConfig::default() };

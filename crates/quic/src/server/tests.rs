@@ -1,4 +1,5 @@
 use super::*;
+use crate::message::{Direction, Paced};
 
 fn server(service: Service) -> Server {
     let identity = Identity::generate().unwrap();
@@ -62,4 +63,58 @@ fn who_gets_the_number_of_one_that_was_too_many_is_not_refused_for_it() {
     assert!(server.unwanted.contains_key(&2));
     server.accept(Time::ZERO, 2, "198.51.100.1:1".parse().unwrap());
     assert!(server.unwanted.is_empty() && server.lines.contains_key(&2));
+}
+
+/// A request of so many connections for session 7.
+fn request(connections: u8) -> Request {
+    Request {
+        version: crate::message::VERSION,
+        session: 7,
+        connections,
+        direction: Direction::Down,
+        size: Some(1000),
+        nanos: None,
+        streams: 1,
+        start: "slow_start".to_owned(),
+        avoidance: "cubic".to_owned(),
+        file: None,
+        look: false,
+        paced: None,
+    }
+}
+
+#[test]
+fn a_paced_application_of_short_messages_or_without_time_between_them_is_refused() {
+    let mut server = server(Service::default());
+    server.accept(Time::ZERO, 1, "192.0.2.1:1".parse().unwrap());
+    for (message, gap) in [(0, 5), (1, 5), (511, 5), (512, 0)] {
+        let paced = Some(Paced { message, gap, tell: false });
+        let why = server.open(Time::ZERO, 1, Request { paced, ..request(1) }).unwrap_err();
+        assert!(why.contains("a paced application has messages of 512 bytes at least"), "{why}");
+    }
+}
+
+/// Packets of different connections overtake each other: those that want to join may be there first.
+#[test]
+fn who_wants_to_join_a_session_that_has_all_its_connections_is_refused_and_nobody_else_is() {
+    for (connections, members) in [(1, [Some(1), None]), (2, [Some(1), Some(2)])] {
+        let mut server = server(Service { per_peer: 9, ..Service::default() });
+        let address = |port| SocketAddr::from(([192, 0, 2, 1], port));
+        (1..=3).for_each(|number| server.accept(Time::ZERO, number, address(number as u16)));
+        for number in [3, 2] {
+            let joins = server.message(Time::ZERO, number, Message::Join(7));
+            assert_eq!(joins, Ok(()), "there is no such session yet");
+        }
+        assert_eq!(server.open(Time::ZERO, 1, request(connections)), Ok(()), "who asks has what it asked for");
+        assert_eq!(server.sessions[&7].members, members);
+        let deaf = |server: &Server| [1, 2, 3].map(|number| server.lines[&number].deaf);
+        assert_eq!(deaf(&server), [false, connections == 1, true]);
+        let refused = |server: &Server| server.news.iter().filter(|news| matches!(news, News::Refused(..))).count();
+        assert_eq!(refused(&server), if connections == 1 { 2 } else { 1 });
+        // Another one that comes later is refused once, and no other again.
+        server.accept(Time::ZERO, 4, address(4));
+        assert_eq!(server.message(Time::ZERO, 4, Message::Join(7)), Ok(()));
+        assert!(server.lines[&4].deaf && server.lines[&1].session.is_some());
+        assert_eq!(refused(&server), if connections == 1 { 3 } else { 2 });
+    }
 }
