@@ -222,8 +222,8 @@ pub struct UdpSpec {
     /// that of its links).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt: Option<Span>,
-    /// Names of the links on its way, at least one; default: the path's bottleneck. `["reverse"]` is
-    /// the path's way back, with its delay.
+    /// Names of the links on its way, at least one; default: the path's bottleneck. `["reverse"]`
+    /// is the path's way back, with its delay.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "links")]
     pub forward: Vec<String>,
     /// Which of several ways in parallel it takes, 1 for the first; default: drawn.

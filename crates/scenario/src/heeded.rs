@@ -30,8 +30,8 @@ impl Scenario {
     }
 
     /// What this scenario says without any influence on what `flowstart run` shows of it, though
-    /// another flow over the same path may heed it, and what it leaves out that hardly anybody means
-    /// to: a sentence each, for people.
+    /// another flow over the same path may heed it, and what it leaves out that hardly anybody
+    /// means to: a sentence each, for people.
     #[must_use]
     pub fn without_influence(&self) -> Vec<String> {
         let mut sentences = Vec::new();

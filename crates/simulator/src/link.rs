@@ -154,7 +154,7 @@ impl Extras {
         let variation = Variation::new(config, jitter);
         let medium = Medium::new(config, medium);
         let drops_options = config.quick_start == QuickStartHop::DropsOptions;
-        // Who waits for what, and what is sending, is asked of every packet where there are outages.
+        // Where there are outages, every packet is asked how long it waits and is sent.
         let outages = config.wire_rate().has_outages();
         let needed = variation.is_some() || medium.is_some() || requests.is_some() || drops_options || outages;
         let rcp = config.rcp.as_ref().filter(|_| requests.is_some()).map(|rcp| Box::new(Rcp::new(rcp)));

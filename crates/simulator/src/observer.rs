@@ -96,8 +96,8 @@ pub trait Observer {
 
     /// [`transmitted`](Self::transmitted) on a link that may not begin at once: `begun` is when it
     /// does, after the wait for its turn, for tokens or for the end of an outage. What the packet
-    /// waited is from `arrived` to `begun`. Without a method of its own it is as if the transmission
-    /// had begun at `now`, so that time never goes back.
+    /// waited is from `arrived` to `begun`. Without a method of its own it is as if the
+    /// transmission had begun at `now`, so that time never goes back.
     #[inline]
     fn transmitted_later(&mut self, now: Time, link: LinkId, packet: &Packet, _begun: Time, arrived: Time, done: Time) {
         self.transmitted(now, link, packet, arrived, done);

@@ -179,8 +179,8 @@ impl Varying {
                 if self.work_per_period == 0 {
                     return Time::NEVER;
                 }
-                // Whole periods at once, but neither the one in which the first bit leaves nor that of
-                // the last.
+                // Whole periods at once, but neither the one in which the first bit leaves nor that
+                // of the last.
                 let whole = if self.begun == at { 0 } else { left.saturating_sub(1) / self.work_per_period };
                 left -= whole * self.work_per_period;
                 let whole = u64::try_from(whole).unwrap_or(u64::MAX);

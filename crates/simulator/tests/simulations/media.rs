@@ -156,8 +156,9 @@ impl Observer for Waits {
     }
 }
 
-/// Datagrams of 1500 B at `mbps` in these times (start and length in microseconds) over a link; what
-/// they waited in microseconds, and for how many the link was busy. That is what the link says too.
+/// Datagrams of 1500 B at `mbps` in these times (start and length in microseconds) over a link;
+/// what they waited in microseconds, and for how many the link was busy. That is what the link says
+/// too.
 fn waits(link: LinkConfig, mbps: u64, times: &[(u64, u64)]) -> (Vec<u64>, u64) {
     let at = |micros: u64| Time::ZERO + Span::from_micros(micros);
     let flows = times.iter().map(|(start, lasting)| {
