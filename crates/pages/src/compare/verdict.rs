@@ -268,8 +268,8 @@ mod tests {
 
     #[test]
     fn times_have_two_digits_or_more_however_short_they_are() {
-        let shown = [0.004, 0.0834, 0.4, 3.14, 138.4, 1234.0, 12_345.0].map(milliseconds);
-        assert_eq!(shown, ["4.0 µs", "83 µs", "400 µs", "3.1 ms", "138 ms", "1.23 s", "12.3 s"]);
+        let shown = [0.004, 0.0834, 0.4, 3.34, 138.4, 1234.0, 12_345.0].map(milliseconds);
+        assert_eq!(shown, ["4.0 µs", "83 µs", "400 µs", "3.3 ms", "138 ms", "1.23 s", "12.3 s"]);
     }
 
     #[test]
