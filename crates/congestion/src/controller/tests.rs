@@ -344,7 +344,7 @@ fn a_start_that_nobody_directs_hears_of_packets_only_while_it_is_in_charge() {
     assert!(waiting.steering().directed().is_none() && !waiting.wants_packets());
 }
 
-/// Linux leaves who has `cong_control` alone after an idle time (`tcp_slow_start_after_idle_check`).
+/// Linux `tcp_slow_start_after_idle_check` leaves who has `cong_control` alone.
 #[test]
 fn an_avoidance_that_controls_recovery_keeps_its_window_through_an_idle_time() {
     let rto = Span::from_millis(200);

@@ -94,7 +94,7 @@ fn a_paced_application_of_short_messages_or_without_time_between_them_is_refused
     }
 }
 
-/// Packets of different connections overtake each other: those that want to join may be there first.
+/// Packets of several connections overtake each other: those that want to join may be there first.
 #[test]
 fn who_wants_to_join_a_session_that_has_all_its_connections_is_refused_and_nobody_else_is() {
     for (connections, members) in [(1, [Some(1), None]), (2, [Some(1), Some(2)])] {

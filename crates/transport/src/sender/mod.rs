@@ -308,7 +308,7 @@ impl Sender {
             self.take_samples(now, rtt, rtt);
         }
         self.usage.restart(now);
-        // Linux tcp_init_transfer: one lost SYN is bad luck, two are a sign of congestion. Unless the
+        // Linux tcp_init_transfer: one lost SYN is bad luck, two a sign of congestion, unless the
         // answer is to the first, which was slow, not lost (tcp_try_undo_spurious_syn).
         if self.stats.syn_retries > 1 && answered != self.first_syn_at {
             self.controller.set_cwnd(1);
@@ -379,11 +379,7 @@ impl Sender {
         let Some(last) = self.last_sent else { return };
         let idle = now.since(last);
         let rto = self.rtt.rto();
-        if self.config.idle_restart
-            && self.board.packets_out() == 0
-            && self.available() == 0
-            && idle > rto
-        {
+        if self.config.idle_restart && self.board.packets_out() == 0 && self.available() == 0 && idle > rto {
             self.idle_told = true;
             if self.controller.restart_after_idle(now, idle, rto) {
                 self.usage.restart(now);

@@ -101,8 +101,8 @@ pub(super) fn widen(low: u32, reference: u64) -> u64 {
     reference - u64::from((reference as u32).wrapping_sub(low))
 }
 
-/// An interval in 32 bits: to the nanosecond below 2.1 s, to the microsecond below 35 minutes (where
-/// Linux has 32 bits of microseconds).
+/// In 32 bits: to the nanosecond below 2.1 s, to the microsecond below 35 minutes (Linux
+/// has 32 bits of microseconds).
 #[inline(always)]
 pub(super) fn packed(span: Span) -> u32 {
     match u32::try_from(span.as_nanos()) {
