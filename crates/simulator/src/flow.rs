@@ -158,7 +158,13 @@ impl Flow {
     /// When this flow next wants to act of itself.
     #[inline]
     pub(crate) fn deadline(&self) -> Time {
-        self.sender_deadline().min(self.receiver_deadline())
+        match &self.endpoints {
+            Endpoints::Tcp(tcp) if tcp.opened => {
+                tcp.sender.deadline().min(tcp.receiver.deadline()).min(tcp.app.deadline)
+            }
+            Endpoints::Tcp(tcp) => tcp.opens,
+            Endpoints::Udp(udp) => udp.deadline,
+        }
     }
 
     /// When the host that sends next wants to act of itself: its transport or its application.

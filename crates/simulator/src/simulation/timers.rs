@@ -15,9 +15,12 @@ impl<O: Observer> Simulation<O> {
     #[inline]
     pub(crate) fn set_timer(&mut self, slot: usize) {
         let Some(flow) = &self.flows[slot] else { return };
-        let deadline = if self.late_timers.is_empty() { flow.deadline() } else { self.noticed(flow) };
+        let deadline = flow.deadline();
         if deadline < self.timers.time(slot) {
-            self.bring_forward(slot, deadline);
+            let noticed = if self.late_timers.is_empty() { deadline } else { self.noticed(flow) };
+            if noticed < self.timers.time(slot) {
+                self.bring_forward(slot, noticed);
+            }
         }
     }
 

@@ -105,10 +105,8 @@ pub(super) fn widen(low: u32, reference: u64) -> u64 {
 /// has 32 bits of microseconds).
 #[inline(always)]
 pub(super) fn packed(span: Span) -> u32 {
-    match u32::try_from(span.as_nanos()) {
-        Ok(nanos) if nanos < IN_MICROSECONDS => nanos,
-        _ => packed_in_microseconds(span),
-    }
+    let nanos = span.as_nanos();
+    if nanos < u64::from(IN_MICROSECONDS) { nanos as u32 } else { packed_in_microseconds(span) }
 }
 
 #[cold]
