@@ -9,6 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use flowstart_units::{Bytes, Number, ParseUnitError, Rate, Span};
 
+use super::SpecError;
+
 /// Size of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Buffer {
@@ -27,18 +29,20 @@ pub enum Buffer {
 const EXAMPLES: &str = "a buffer looks like \"1 BDP\", \"166 packets\", \"250 kB\", \"20 ms\" or \"unlimited\"";
 
 impl FromStr for Buffer {
-    type Err = String;
+    type Err = SpecError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, SpecError> {
         let text = text.trim();
         if text == "unlimited" {
             return Ok(Self::Unlimited);
         }
-        let not_a_buffer = || format!("\"{text}\" is not a buffer; {EXAMPLES}");
-        let too_large = || format!("\"{text}\" is larger than any buffer that can be simulated; {EXAMPLES}");
+        let not_a_buffer = || SpecError::new(format!("\"{text}\" is not a buffer; {EXAMPLES}"));
+        let too_large =
+            || SpecError::new(format!("\"{text}\" is larger than any buffer that can be simulated; {EXAMPLES}"));
         let zero = || {
-            Err("a buffer of 0 has room for no packet, so the link would send nothing; the smallest is \"1 packet\""
-                .to_owned())
+            Err(SpecError::new(
+                "a buffer of 0 has room for no packet, so the link would send nothing; the smallest is \"1 packet\"",
+            ))
         };
         let (number, unit) = Number::split(text).ok_or_else(not_a_buffer)?;
         let buffer = match unit.trim() {
@@ -48,17 +52,21 @@ impl FromStr for Buffer {
             "packets" | "packet" | "pkts" | "pkt" | "p" => Self::Packets(match number.to_whole() {
                 Some(packets) => packets,
                 None if number.to_f64() >= u64::MAX as f64 => return Err(too_large()),
-                None => return Err(format!("\"{text}\" is not a whole number of packets; {EXAMPLES}")),
+                None => {
+                    return Err(SpecError::new(format!("\"{text}\" is not a whole number of packets; {EXAMPLES}")));
+                }
             }),
-            "ns" | "us" | "µs" | "ms" | "s" => {
-                Self::Time(text.parse().map_err(|error: ParseUnitError| error.to_string())?)
-            }
+            "ns" | "us" | "µs" | "ms" | "s" => Self::Time(text.parse()?),
             "" if number.to_f64() == 0.0 => return zero(),
-            "" => return Err(format!("\"{text}\" has no unit; did you mean \"{text} packets\"? {EXAMPLES}")),
+            "" => {
+                return Err(SpecError::new(format!(
+                    "\"{text}\" has no unit; did you mean \"{text} packets\"? {EXAMPLES}"
+                )));
+            }
             unit => Self::Bytes(text.parse().map_err(|error: ParseUnitError| {
                 // Where it is not the unit, it is the number that cannot be.
                 let is_size = format!("1 {unit}").parse::<Bytes>().is_ok();
-                if is_size { error.to_string() } else { not_a_buffer() }
+                if is_size { error.into() } else { not_a_buffer() }
             })?),
         };
         match buffer {
@@ -180,7 +188,7 @@ mod tests {
             ("1e1 elephants", "is not a buffer"),
             ("BDP", "is not a buffer"),
         ] {
-            let message = text.parse::<Buffer>().unwrap_err();
+            let message = text.parse::<Buffer>().unwrap_err().to_string();
             assert!(message.contains(part), "{text}: {message}");
         }
     }
@@ -188,9 +196,9 @@ mod tests {
     #[test]
     fn nothing_zero_and_nonsense_are_refused_with_what_would_be_right() {
         for text in ["0", "0e0", "0 packets", "0 BDP", "0 B", "0 ms"] {
-            assert!(text.parse::<Buffer>().unwrap_err().contains("smallest is \"1 packet\""), "{text}");
+            assert!(text.parse::<Buffer>().unwrap_err().to_string().contains("smallest is \"1 packet\""), "{text}");
         }
-        assert!("100".parse::<Buffer>().unwrap_err().contains("did you mean \"100 packets\"?"));
+        assert!("100".parse::<Buffer>().unwrap_err().to_string().contains("did you mean \"100 packets\"?"));
         assert!("-3 packets".parse::<Buffer>().is_err());
         assert!("1e18 BDP".parse::<Buffer>().is_err());
         assert!("9999999999 BDP".parse::<Buffer>().is_err());

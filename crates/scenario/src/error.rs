@@ -7,6 +7,8 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use flowstart_units::ParseUnitError;
+
 use crate::suggest::nearest;
 
 /// Why a scenario cannot be used. Its `Display` is one sentence behind `file:line:column:`;
@@ -187,6 +189,46 @@ impl fmt::Display for ScenarioError {
 }
 
 impl std::error::Error for ScenarioError {}
+
+/// Why a text or a value is none that can stand in a scenario. Its `Display` is one sentence, which
+/// mostly also says what would be right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpecError {
+    message: String,
+}
+
+impl SpecError {
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into() }
+    }
+}
+
+impl fmt::Display for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for SpecError {}
+
+impl From<ParseUnitError> for SpecError {
+    fn from(error: ParseUnitError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+impl From<ScenarioError> for SpecError {
+    fn from(error: ScenarioError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+/// As the message of a [`Problem`].
+impl From<SpecError> for String {
+    fn from(error: SpecError) -> Self {
+        error.message
+    }
+}
 
 /// A problem found after reading, at a key path such as `flow[2].algorithm`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,6 +7,8 @@ use flowstart_network::{RateSchedule, RateStep};
 use flowstart_random::SplitMix64;
 use flowstart_units::{Rate, Span, Time};
 
+use super::SpecError;
+
 /// A rate that fades at random: its logarithm is normal, and moments are related the more the
 /// closer they are (a Gauss-Markov process). It is drawn for a minute, which then repeats, and does
 /// not depend on the traffic.
@@ -40,18 +42,18 @@ impl FadingSpec {
     ///
     /// # Errors
     /// One sentence about the first value that is out of range.
-    pub(super) fn schedule(&self, seed: u64) -> Result<RateSchedule, String> {
+    pub(super) fn schedule(&self, seed: u64) -> Result<RateSchedule, SpecError> {
         if self.mean.as_bps() == 0 || self.mean.is_unlimited() {
-            return Err("mean must be a rate above 0 such as \"50 Mbit/s\"".to_owned());
+            return Err(SpecError::new("mean must be a rate above 0 such as \"50 Mbit/s\""));
         }
         if !(0.0..=3.0).contains(&self.spread) {
-            return Err("spread, the standard deviation of the logarithm, must be between 0 and 3".to_owned());
+            return Err(SpecError::new("spread, the standard deviation of the logarithm, must be between 0 and 3"));
         }
         if !(Span::from_millis(1)..=Span::from_secs(10)).contains(&self.step) {
-            return Err("step must be between \"1 ms\" and \"10 s\"".to_owned());
+            return Err(SpecError::new("step must be between \"1 ms\" and \"10 s\""));
         }
         if self.correlation.is_zero() {
-            return Err("correlation must be above 0, for instance \"100 ms\"".to_owned());
+            return Err(SpecError::new("correlation must be above 0, for instance \"100 ms\""));
         }
         let mut random = SplitMix64::new(seed);
         let kept = libm::exp(-self.step.ratio(self.correlation));

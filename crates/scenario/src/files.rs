@@ -1,12 +1,13 @@
 //! Files that a scenario names.
 
+use std::fmt::Display;
 use std::io::Read as _;
 use std::path::Path as FilePath;
 
 use flowstart_network::parse_mahimahi;
 use flowstart_units::{Bytes, Span};
 
-use super::{FlowSpec, RateSpec, Scenario, ScenarioError};
+use super::{FlowSpec, RateSpec, Scenario, ScenarioError, SpecError};
 
 /// Largest scenario, trace or flow list that is read, so that a wrong file name does not fill the
 /// memory.
@@ -80,27 +81,29 @@ fn read_list(path: &FilePath, kind: &FlowSpec) -> Result<Vec<FlowSpec>, Scenario
 ///
 /// # Errors
 /// The first line that is wrong, and what would be right.
-pub fn parse_flow_list(text: &str, kind: &FlowSpec) -> Result<Vec<FlowSpec>, String> {
+pub fn parse_flow_list(text: &str, kind: &FlowSpec) -> Result<Vec<FlowSpec>, SpecError> {
+    let not_csv = |error: csv::Error| SpecError::new(format!("is not CSV: {error}"));
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
-    let headers = reader.headers().map_err(|error| format!("is not CSV: {error}"))?.clone();
+    let headers = reader.headers().map_err(not_csv)?.clone();
     let column = |wanted: &str| {
         headers.iter().position(|name| name == wanted).ok_or_else(|| {
             let found = headers.iter().collect::<Vec<_>>().join(", ");
-            format!("has no column \"{wanted}\" (found: {found}); a flow list has the columns start,bytes")
+            SpecError::new(format!(
+                "has no column \"{wanted}\" (found: {found}); a flow list has the columns start,bytes"
+            ))
         })
     };
     let (start, bytes) = (column("start")?, column("bytes")?);
     let mut flows = Vec::new();
     for record in reader.records() {
-        let record = record.map_err(|error| format!("is not CSV: {error}"))?;
+        let record = record.map_err(not_csv)?;
         let line = record.position().map_or(0, csv::Position::line);
         let field = |column: usize| record.get(column).unwrap_or_default();
-        let start =
-            with_unit(field(start), "s").parse::<Span>().map_err(|error| format!("line {line}: start: {error}"))?;
-        let size =
-            with_unit(field(bytes), "B").parse::<Bytes>().map_err(|error| format!("line {line}: bytes: {error}"))?;
+        let wrong = |column: &str, error: &dyn Display| SpecError::new(format!("line {line}: {column}: {error}"));
+        let start = with_unit(field(start), "s").parse::<Span>().map_err(|error| wrong("start", &error))?;
+        let size = with_unit(field(bytes), "B").parse::<Bytes>().map_err(|error| wrong("bytes", &error))?;
         if size.get() == 0 {
-            return Err(format!("line {line}: bytes: a transfer has at least 1 byte"));
+            return Err(wrong("bytes", &"a transfer has at least 1 byte"));
         }
         let one = FlowSpec { list: None, start, size: Some(size), count: 1, every: Span::ZERO, ..kind.clone() };
         flows.push(one);
@@ -141,10 +144,13 @@ mod tests {
         assert!(
             parse_flow_list("when,bytes\n0,1\n", &kind())
                 .unwrap_err()
+                .to_string()
                 .contains("no column \"start\" (found: when, bytes)")
         );
-        assert!(parse_flow_list("start,bytes\n0,1\n-1,5\n", &kind()).unwrap_err().starts_with("line 3: start:"));
-        assert!(parse_flow_list("start,bytes\n0,0\n", &kind()).unwrap_err().contains("at least 1 byte"));
+        assert!(
+            parse_flow_list("start,bytes\n0,1\n-1,5\n", &kind()).unwrap_err().to_string().starts_with("line 3: start:")
+        );
+        assert!(parse_flow_list("start,bytes\n0,0\n", &kind()).unwrap_err().to_string().contains("at least 1 byte"));
         assert!(parse_flow_list("start,bytes\n0\n", &kind()).is_err());
     }
 }

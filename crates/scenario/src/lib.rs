@@ -58,7 +58,7 @@ pub use buffer::Buffer;
 pub use compile::{Compiled, FlowLabel};
 pub use dialect::Dialect;
 pub use docs::{GENERATED, describe_keys, scenario_page};
-pub use error::{Problem, ScenarioError};
+pub use error::{Problem, ScenarioError, SpecError};
 pub use fading::FadingSpec;
 pub use files::{parse_flow_list, read};
 pub use flow::{ArrivalSpec, FlowSpec, OffloadKind, PacedSpec, ReceiveWindowKind, SpacingSpec, UdpSpec, WriteSpec};

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use flowstart_units::{Rate, Span};
 
-use super::SizeSpec;
+use super::{SizeSpec, SpecError};
 
 /// A share of the capacity, above 0 and at most ten times the whole: more than it carries is a load
 /// too.
@@ -22,21 +22,21 @@ const MOST: f64 = 10.0;
 const EXAMPLES: &str = "a share of the capacity such as \"50 %\"";
 
 impl FromStr for Load {
-    type Err = String;
+    type Err = SpecError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, SpecError> {
         let text = text.trim();
         let share = match text.strip_suffix('%') {
             Some(percent) => percent.trim_end().parse().map(|percent: f64| percent / 100.0),
             None => text.parse(),
         };
         match share {
-            Ok(0.0) => Err("a load of 0 brings no arrivals; leave them out".to_owned()),
+            Ok(0.0) => Err(SpecError::new("a load of 0 brings no arrivals; leave them out")),
             Ok(share) if share > 0.0 && share <= MOST => Ok(Self(share)),
-            _ => Err(format!(
+            _ => Err(SpecError::new(format!(
                 "\"{text}\" is no load; it is a share of the capacity, above 0 and at most {} %, such as \"50 %\" or 0.5",
                 MOST * 100.0
-            )),
+            ))),
         }
     }
 }
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!((gap("200 %"), gap("2.0")), (Ok(Span::from_millis(4)), Ok(Span::from_millis(4))));
         assert_eq!(gap("1000%"), Ok(Span::from_micros(800)));
         for text in ["1001 %", "-1", "nan", "inf", "much", "%", ""] {
-            let message = gap(text).unwrap_err();
+            let message = gap(text).unwrap_err().to_string();
             assert!(message.contains("at most 1000 %, such as \"50 %\""), "{message}");
         }
     }

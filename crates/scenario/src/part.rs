@@ -10,7 +10,7 @@ use flowstart_units::Rate;
 
 use super::error::in_words;
 use super::profile::SCENARIO;
-use super::{PathSpec, RateSpec, Scenario};
+use super::{PathSpec, RateSpec, Scenario, SpecError};
 
 /// One key of a path and its value, as a profile's file would have them: `KEY = VALUE` in TOML.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,28 +26,31 @@ const OF_SCENARIOS: [&str; 5] = ["link", "flow", "udp", "arrivals", "web"];
 const TABLE: &str = "path";
 
 impl FromStr for PathPart {
-    type Err = String;
+    type Err = SpecError;
 
     /// Reads "jitter = \"2 ms\"" or "medium.shaper.burst = \"32 kB\"".
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, SpecError> {
         let text = text.trim();
         let example = "such as jitter = \"2 ms\"";
         if !text.contains('=') {
-            return Err(format!("\"{text}\" has no value; write KEY = VALUE, {example}"));
+            return Err(SpecError::new(format!("\"{text}\" has no value; write KEY = VALUE, {example}")));
         }
         let table: Table = text.parse().map_err(|error: toml::de::Error| {
             let message = in_words(&error);
-            format!("{text} is no KEY = VALUE in TOML ({message}); texts need quotes, {example}")
+            SpecError::new(format!("{text} is no KEY = VALUE in TOML ({message}); texts need quotes, {example}"))
         })?;
         // Whether a table is a value or leads to a key is only seen in what is written.
-        let key = key_of(text).ok_or_else(|| format!("{text} is no KEY = VALUE; write one, {example}"))?;
+        let key =
+            key_of(text).ok_or_else(|| SpecError::new(format!("{text} is no KEY = VALUE; write one, {example}")))?;
         if key[0] == TABLE {
-            return Err(format!("{text} names the table [path], which every key is of; leave \"path.\" out"));
+            return Err(SpecError::new(format!(
+                "{text} names the table [path], which every key is of; leave \"path.\" out"
+            )));
         }
         if let Some(other) = OF_SCENARIOS.iter().find(|other| key[0] == **other) {
-            return Err(format!(
+            return Err(SpecError::new(format!(
                 "{other} is no key of a path, which is one bottleneck and the way back; it stands in a scenario file"
-            ));
+            )));
         }
         let mut value = Value::Table(table);
         for name in &key {
@@ -57,7 +60,8 @@ impl FromStr for PathPart {
                 _ => None,
             }
             .ok_or_else(|| {
-                format!("{} is more than one key; write one KEY = VALUE at a time", text.replace('\n', ", "))
+                let line = text.replace('\n', ", ");
+                SpecError::new(format!("{line} is more than one key; write one KEY = VALUE at a time"))
             })?;
         }
         Ok(Self { key, value })
@@ -99,18 +103,20 @@ impl PathPart {
     ///
     /// # Errors
     /// One sentence about the first two keys of which one would take the place of the other.
-    pub fn each_once(parts: &[Self]) -> Result<(), String> {
+    pub fn each_once(parts: &[Self]) -> Result<(), SpecError> {
         for (place, later) in parts.iter().enumerate() {
             if let Some(earlier) = parts[..place].iter().find(|earlier| earlier.key.starts_with(&later.key)) {
-                return Err(format!("{later} would take the place of {earlier}; leave one of them out"));
+                return Err(SpecError::new(format!(
+                    "{later} would take the place of {earlier}; leave one of them out"
+                )));
             }
         }
         Ok(())
     }
 
     /// Sets the key in the table of a path.
-    fn set(&self, table: &mut Table) -> Result<(), String> {
-        let (last, outer) = self.key.split_last().ok_or("no key")?;
+    fn set(&self, table: &mut Table) -> Result<(), SpecError> {
+        let (last, outer) = self.key.split_last().ok_or_else(|| SpecError::new("no key"))?;
         let mut table = table;
         for (depth, name) in outer.iter().enumerate() {
             let inner = table.entry(name.clone()).or_insert_with(|| Value::Table(Table::new()));
@@ -118,7 +124,9 @@ impl PathPart {
                 Value::Table(inner) => inner,
                 other => {
                     let outer = self.key[..=depth].join(".");
-                    return Err(format!("{outer} is {other}, which has no key \"{last}\"; set {outer} as a whole"));
+                    return Err(SpecError::new(format!(
+                        "{outer} is {other}, which has no key \"{last}\"; set {outer} as a whole"
+                    )));
                 }
             };
         }
@@ -141,7 +149,7 @@ impl PathSpec {
     /// # Errors
     /// One sentence about the first key or value that is wrong. What is wrong with the path as a
     /// whole is told when it is used.
-    pub fn with(&self, parts: &[PathPart]) -> Result<Self, String> {
+    pub fn with(&self, parts: &[PathPart]) -> Result<Self, SpecError> {
         if parts.is_empty() {
             return Ok(self.clone());
         }
@@ -149,7 +157,7 @@ impl PathSpec {
             // Who is wrong alone is to blame.
             let alone = |part: &&PathPart| self.laid_over(std::slice::from_ref(*part)).is_err_and(|why| why == whole);
             match parts.iter().find(alone) {
-                Some(part) => format!("{part}: {whole}"),
+                Some(part) => SpecError::new(format!("{part}: {whole}")),
                 None => whole,
             }
         })
@@ -159,34 +167,36 @@ impl PathSpec {
     ///
     /// # Errors
     /// One sentence if it is one of them that makes the path one that cannot be simulated.
-    pub fn check_keys(&self, parts: &[PathPart]) -> Result<(), String> {
+    pub fn check_keys(&self, parts: &[PathPart]) -> Result<(), SpecError> {
         if parts.is_empty() {
             return Ok(());
         }
-        let mut scenario = Scenario::parse("path", SCENARIO).map_err(|error| error.to_string())?;
+        let mut scenario = Scenario::parse("path", SCENARIO)?;
         scenario.path = Some(self.clone());
         let Err(problem) = scenario.check() else { return Ok(()) };
         let Some(key) = problem.key().strip_prefix("path.") else { return Ok(()) };
         let first = key.split(['.', '[']).next().unwrap_or_default();
         match parts.iter().rev().find(|part| part.name() == first) {
-            Some(part) if key == first || key == part.key.join(".") => Err(format!("{part}: {}", problem.message())),
-            Some(part) => Err(format!("{part}: {key}: {}", problem.message())),
+            Some(part) if key == first || key == part.key.join(".") => {
+                Err(SpecError::new(format!("{part}: {}", problem.message())))
+            }
+            Some(part) => Err(SpecError::new(format!("{part}: {key}: {}", problem.message()))),
             // Something else is wrong, which is told when the path is used.
             None => Ok(()),
         }
     }
 
-    fn laid_over(&self, parts: &[PathPart]) -> Result<Self, String> {
+    fn laid_over(&self, parts: &[PathPart]) -> Result<Self, SpecError> {
         let named = |name: &str| parts.iter().any(|part| part.name() == name);
         let mut path = self.clone();
         // A recorded link has many steps.
         let light = RateSpec::Constant(Rate::from_mbps(1));
         let capacity = (!named("capacity")).then(|| std::mem::replace(&mut path.capacity, light));
-        let mut table = Table::try_from(&path).map_err(|error| error.to_string())?;
+        let mut table = Table::try_from(&path).map_err(|error| SpecError::new(error.to_string()))?;
         for part in parts {
             part.set(&mut table)?;
         }
-        let mut path = Self::deserialize(table).map_err(|error| in_words(&error))?;
+        let mut path = Self::deserialize(table).map_err(|error| SpecError::new(in_words(&error)))?;
         if let Some(capacity) = capacity {
             path.capacity = capacity;
         }
@@ -201,10 +211,10 @@ impl PathSpec {
         if named("reverse_buffer") {
             path.reverse_buffer = reverse_buffer;
         }
-        let mut scenario = Scenario::parse("path", SCENARIO).map_err(|error| error.to_string())?;
+        let mut scenario = Scenario::parse("path", SCENARIO)?;
         scenario.path = Some(path);
-        scenario.resolve(FilePath::new(".")).map_err(|error| error.to_string())?;
-        scenario.path.ok_or_else(|| "nothing is left of the path".to_owned())
+        scenario.resolve(FilePath::new("."))?;
+        scenario.path.ok_or_else(|| SpecError::new("nothing is left of the path"))
     }
 }
 
@@ -268,7 +278,7 @@ mod tests {
         ] {
             let parts: Vec<PathPart> = texts.iter().map(|text| part(text)).collect();
             let path = profile("fibre").with(&parts).unwrap();
-            let error = path.check_keys(&parts).unwrap_err();
+            let error = path.check_keys(&parts).unwrap_err().to_string();
             assert!(error.starts_with(&format!("{}: ", parts[0])) && error.contains(expected), "{error}");
             // Others are not to blame.
             assert_eq!(path.check_keys(&[part("mark = \"none\"")]), Ok(()));
@@ -282,7 +292,7 @@ mod tests {
         let of = |texts: [&str; 2]| PathPart::each_once(&texts.map(part));
         let twice = of(["jitter = \"1 ms\"", "jitter = \"2 ms\""]).unwrap_err();
         let said = "jitter = \"2 ms\" would take the place of jitter = \"1 ms\"; leave one of them out";
-        assert_eq!(twice, said);
+        assert_eq!(twice.to_string(), said);
         assert!(of(["medium.shaper.burst = \"32 kB\"", "medium.shaper = { burst = \"9 kB\" }"]).is_err());
         assert_eq!(of(["medium.shaper = { burst = \"9 kB\" }", "medium.shaper.line = \"1 Gbit/s\""]), Ok(()));
         assert_eq!(of(["medium.shaper.burst = \"9 kB\"", "medium.shaper.line = \"1 Gbit/s\""]), Ok(()));
@@ -308,9 +318,12 @@ mod tests {
             ("rtt = \"1 ms\"\ndelay = \"1 ms\"", "more than one key"),
             ("capacity = { trace = \"no/such\" }", "no/such"),
         ] {
-            let error = wrong(text);
+            let error = wrong(text).to_string();
             assert!(error.contains(expected) && !error.contains('\n'), "{text}: {error}");
         }
-        assert!(wrong("jiter = \"2 ms\"").starts_with("jiter = \"2 ms\": "), "the one that is wrong is named");
+        assert!(
+            wrong("jiter = \"2 ms\"").to_string().starts_with("jiter = \"2 ms\": "),
+            "the one that is wrong is named"
+        );
     }
 }

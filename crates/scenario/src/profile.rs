@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use flowstart_units::{Rate, Span};
 
-use super::error::ScenarioError;
+use super::error::{ScenarioError, SpecError};
 use super::{PathSpec, RateSpec, Scenario, StepSpec, nearest};
 
 /// Makes the list of built-in profiles from the files in `profiles`.
@@ -122,26 +122,28 @@ impl PathSpec {
 }
 
 impl FromStr for Profile {
-    type Err = String;
+    type Err = SpecError;
 
     /// The built-in profile of this name, or that of a file, whose name ends in `.toml`.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, SpecError> {
         let trimmed = text.trim();
         let path = FilePath::new(trimmed);
         if path.extension().is_some_and(|ending| ending == "toml") {
             let folder = path.parent().unwrap_or(FilePath::new("."));
-            let text = super::files::read(path).map_err(|error| error.to_string())?;
-            return Self::parse(trimmed, &text, folder).map_err(|error| error.to_string());
+            let text = super::files::read(path)?;
+            return Ok(Self::parse(trimmed, &text, folder)?);
         }
         let wanted = trimmed.to_lowercase().replace(['-', '_', ' '], "");
         match BUILT_IN.iter().find(|(name, _)| *name == wanted) {
-            Some((name, text)) => Self::parse(name, text, FilePath::new(".")).map_err(|error| error.to_string()),
+            Some((name, text)) => Ok(Self::parse(name, text, FilePath::new("."))?),
             None => {
                 let meant = nearest(&wanted, PROFILES.iter().copied())
                     .map(|meant| format!("; did you mean \"{meant}\"?"))
                     .unwrap_or_default();
                 let known = PROFILES.join(", ");
-                Err(format!("there is no profile \"{trimmed}\"; there are {known}, and files that end in .toml{meant}"))
+                Err(SpecError::new(format!(
+                    "there is no profile \"{trimmed}\"; there are {known}, and files that end in .toml{meant}"
+                )))
             }
         }
     }
@@ -231,9 +233,9 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_answered_with_the_nearest_and_a_missing_file_with_its_name() {
-        let error = "wify".parse::<Profile>().unwrap_err();
+        let error = "wify".parse::<Profile>().unwrap_err().to_string();
         assert!(error.contains("did you mean \"wifi\"?") && error.contains("starlink"), "{error}");
-        assert!("no/such.toml".parse::<Profile>().unwrap_err().contains("no/such.toml"));
+        assert!("no/such.toml".parse::<Profile>().unwrap_err().to_string().contains("no/such.toml"));
         assert_eq!("Wi-Fi".parse::<Profile>().unwrap().name, "wifi");
     }
 }

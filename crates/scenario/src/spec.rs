@@ -16,7 +16,7 @@ use flowstart_network::{
 use flowstart_units::{Rate, Span, Time, parse_fraction};
 
 use super::short::{FromLong, Short};
-use super::{Buffer, FadingSpec, Problem};
+use super::{Buffer, FadingSpec, Problem, SpecError};
 
 macro_rules! short {
     ($type:ident, $long:ty, $expecting:expr, $example:literal) => {
@@ -73,13 +73,13 @@ impl Default for QueueSpec {
 }
 
 impl FromStr for QueueSpec {
-    type Err = String;
+    type Err = SpecError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, SpecError> {
         let (name, rest) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
         let (name, rest) = (name.to_lowercase().replace('-', "_"), rest.trim());
         let no_more = |queue| {
-            if rest.is_empty() { Ok(Self(queue)) } else { Err(behind_its_name(queue, rest)) }
+            if rest.is_empty() { Ok(Self(queue)) } else { Err(SpecError::new(behind_its_name(queue, rest))) }
         };
         match name.as_str() {
             "drop_tail" | "droptail" | "fifo" => no_more(QueueConfig::DropTail(DropTailConfig::default())),
@@ -98,7 +98,8 @@ impl FromStr for QueueSpec {
                 let meant = crate::suggest::nearest(&name, QueueConfig::NAMES)
                     .map(|meant| format!("; did you mean \"{meant}\"?"))
                     .unwrap_or_default();
-                Err(format!("there is no queue \"{name}\"; there are {}{meant}", QueueConfig::NAMES.join(", ")))
+                let known = QueueConfig::NAMES.join(", ");
+                Err(SpecError::new(format!("there is no queue \"{name}\"; there are {known}{meant}")))
             }
         }
     }
@@ -133,14 +134,14 @@ fn limit_of(mut queue: QueueConfig) -> &'static str {
     }
 }
 
-fn threshold(text: &str) -> Result<Threshold, String> {
+fn threshold(text: &str) -> Result<Threshold, SpecError> {
     match text.parse::<super::Buffer>() {
         Ok(super::Buffer::Time(span)) => Ok(Threshold::Sojourn(span)),
         Ok(super::Buffer::Packets(packets)) => Ok(Threshold::Packets(packets)),
         Ok(super::Buffer::Bytes(bytes)) => Ok(Threshold::Bytes(bytes.get())),
-        _ => {
-            Err(format!("\"{text}\" is not a marking threshold; it looks like \"1 ms\", \"20 packets\" or \"12500 B\""))
-        }
+        _ => Err(SpecError::new(format!(
+            "\"{text}\" is not a marking threshold; it looks like \"1 ms\", \"20 packets\" or \"12500 B\""
+        ))),
     }
 }
 
@@ -202,9 +203,9 @@ impl FromLong<LossConfig> for LossSpec {
 }
 
 impl FromStr for LossSpec {
-    type Err = String;
+    type Err = SpecError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, SpecError> {
         let text = text.trim();
         if text == "none" {
             return Ok(Self(LossConfig::None));
@@ -213,10 +214,10 @@ impl FromStr for LossSpec {
             let every = period.trim().parse().ok().filter(|every| *every > 0);
             return match every {
                 Some(every) => Ok(Self(LossConfig::Periodic { every })),
-                None => Err(format!("\"{text}\" is not a period; it looks like \"every 100\"")),
+                None => Err(SpecError::new(format!("\"{text}\" is not a period; it looks like \"every 100\""))),
             };
         }
-        let probability = parse_fraction(text).map_err(|error| error.to_string())?;
+        let probability = parse_fraction(text)?;
         Ok(Self(if probability == 0.0 { LossConfig::None } else { LossConfig::Bernoulli { probability } }))
     }
 }
@@ -243,11 +244,10 @@ impl FromLong<JitterConfig> for JitterSpec {
 }
 
 impl FromStr for JitterSpec {
-    type Err = String;
+    type Err = SpecError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let spread: Span = text.parse().map_err(|error: flowstart_units::ParseUnitError| error.to_string())?;
-        Ok(Self(JitterConfig { spread, reorder: false }))
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        Ok(Self(JitterConfig { spread: text.parse()?, reorder: false }))
     }
 }
 
@@ -393,10 +393,10 @@ impl FromLong<LongRate> for RateSpec {
 }
 
 impl FromStr for RateSpec {
-    type Err = String;
+    type Err = SpecError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        text.parse().map(Self::Constant).map_err(|error: flowstart_units::ParseUnitError| error.to_string())
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        Ok(Self::Constant(text.parse()?))
     }
 }
 
@@ -418,14 +418,14 @@ impl RateSpec {
     ///
     /// # Errors
     /// A trace that has not been read, a fading rate that makes no sense.
-    pub fn schedule(&self, seed: u64) -> Result<RateSchedule, String> {
+    pub fn schedule(&self, seed: u64) -> Result<RateSchedule, SpecError> {
         match self {
             Self::Constant(rate) => Ok(RateSchedule::Constant(*rate)),
             Self::Steps(steps, period) => Ok(RateSchedule::Steps {
                 steps: steps.iter().map(|step| RateStep { at: Time::ZERO + step.at, rate: step.rate }).collect(),
                 period: *period,
             }),
-            Self::Trace(file) => Err(format!("the trace \"{file}\" has not been read")),
+            Self::Trace(file) => Err(SpecError::new(format!("the trace \"{file}\" has not been read"))),
             Self::Fading(fading) => fading.schedule(seed),
         }
     }
