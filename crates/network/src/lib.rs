@@ -67,8 +67,8 @@ pub use link::{
 };
 pub use loss::{Loss, LossConfig, LossError};
 pub use medium::{
-    Detour, GrantsConfig, HandoverConfig, Medium, MediumConfig, Passage, PolicerConfig, Served, ShaperConfig,
-    SlotsConfig, Wifi, WifiConfig,
+    Detour, GrantsConfig, HandoverConfig, Medium, MediumConfig, MediumError, Passage, PolicerConfig, Served,
+    ShaperConfig, SlotsConfig, Wifi, WifiConfig,
 };
 pub use packet::Packet;
 pub use queue::configs::*;

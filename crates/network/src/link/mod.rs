@@ -111,7 +111,7 @@ impl LinkConfig {
         if self.overhead > MOST_OVERHEAD {
             return Err(wrong("overhead", too_much_overhead(self.overhead)));
         }
-        self.medium.validate(&self.rate).map_err(|error| wrong("medium", error))?;
+        self.medium.validate(&self.rate).map_err(|error| wrong("medium", error.to_string()))?;
         if let Some(rcp) = &self.rcp {
             rcp.validate().map_err(|error| wrong("rcp", error.to_string()))?;
             if self.medium.wifi.is_some() {

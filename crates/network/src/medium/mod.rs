@@ -8,6 +8,8 @@ mod bucket;
 mod timing;
 mod wifi;
 
+use std::fmt;
+
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use crate::{Frame, LinkConfig, RateSchedule, Sending, Transmitter};
@@ -52,6 +54,18 @@ pub struct MediumConfig {
 /// which buckets count too.
 const FULL_PACKET: Bytes = Bytes::new(1500);
 
+/// Why a medium cannot be used. Its `Display` is one sentence that begins with what is wrong of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MediumError(String);
+
+impl fmt::Display for MediumError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for MediumError {}
+
 impl MediumConfig {
     /// True if it is a plain link.
     #[must_use]
@@ -68,9 +82,10 @@ impl MediumConfig {
     /// Checks the ranges, for a link of this rate.
     ///
     /// # Errors
-    /// One sentence about the first value that is out of range, and what would be right.
-    pub fn validate(&self, rate: &RateSchedule) -> Result<(), String> {
-        let unless = |right: bool, message: &str| if right { Ok(()) } else { Err(message.to_owned()) };
+    /// The first value that is out of range, and what would be right.
+    pub fn validate(&self, rate: &RateSchedule) -> Result<(), MediumError> {
+        let wrong = |message: &str| MediumError(message.to_owned());
+        let unless = |right: bool, message: &str| if right { Ok(()) } else { Err(wrong(message)) };
         let constant = matches!(rate, RateSchedule::Constant(_));
         if let Some(shaper) = &self.shaper {
             unless(constant, "shaper: a token bucket needs a constant capacity, which is its rate")?;
@@ -94,18 +109,18 @@ impl MediumConfig {
             unless(policer.burst >= FULL_PACKET, "policer: burst has room for at least one packet, 1500 B")?;
         }
         if let Some(wifi) = &self.wifi {
-            wifi.validate()?;
+            wifi.validate().map_err(wrong)?;
             unless(
                 self.shaper.is_none() && self.grants.is_none() && self.slots.is_none(),
                 "wifi: cannot be combined with shaper, grants or slots; make two [[link]] of them",
             )?;
             unless(constant, "wifi: needs a constant capacity, what the link carries in the long run")?;
             if wifi.air_rate(rate.peak()).is_none() {
-                return Err(format!(
+                return Err(MediumError(format!(
                     "wifi: aggregates of these limits carry at most {} whatever the rate on the air; allow more \
                      frames or fewer others, or give it less capacity",
                     wifi.most()
-                ));
+                )));
             }
         }
         if let Some(grants) = &self.grants {
