@@ -100,11 +100,11 @@ pub fn check(contestant: &str) -> Result<(), Broken> {
 /// Values of every run as text, once every transfer completed.
 fn outcome(hard: &Hard, contestant: &Contestant, threads: Option<usize>) -> Result<String, Broken> {
     let mut race = Race::default();
-    let unreadable = |_| Broken(format!("the path \"{}\" cannot be read", hard.name));
-    race.set_capacity(hard.capacity.parse().map_err(|error| unreadable(format!("{error}")))?);
-    race.path.rtt = hard.rtt.parse().map_err(|error| unreadable(format!("{error}")))?;
-    race.set_buffer(hard.buffer.parse().map_err(unreadable)?);
-    race.path.loss = hard.loss.parse().map_err(unreadable)?;
+    let unreadable = || Broken(format!("the path \"{}\" cannot be read", hard.name));
+    race.set_capacity(hard.capacity.parse().map_err(|_| unreadable())?);
+    race.path.rtt = hard.rtt.parse().map_err(|_| unreadable())?;
+    race.set_buffer(hard.buffer.parse().map_err(|_| unreadable())?);
+    race.path.loss = hard.loss.parse().map_err(|_| unreadable())?;
     race.sizes = SIZES.map(Bytes::new).to_vec();
     race.contestants = vec![contestant.clone()];
     race.runs = Some(2);

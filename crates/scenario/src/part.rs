@@ -299,6 +299,15 @@ mod tests {
     }
 
     #[test]
+    fn whoever_passes_errors_on_passes_these_on() {
+        fn with(text: &str) -> Result<PathSpec, Box<dyn std::error::Error + Send + Sync>> {
+            Ok(text.parse::<Profile>()?.path.with(&["jitter = \"2 ms\"".parse()?])?)
+        }
+        assert!(with("cable").is_ok());
+        assert!(with("cabel").unwrap_err().to_string().contains("did you mean \"cable\"?"));
+    }
+
+    #[test]
     fn what_is_wrong_is_one_sentence_with_the_key_and_the_nearest_right_one() {
         let wrong = |text: &str| match text.parse::<PathPart>() {
             Ok(part) => profile("wifi").with(&[self::part("jitter = \"2 ms\""), part]).unwrap_err(),
