@@ -200,11 +200,15 @@ impl Described {
         self.gone(now, lost);
         match next {
             Dequeue::Packet(handle, arrived) => {
-                let Passage { done, there, .. } = match &mut self.medium {
-                    Some(medium) => medium.pass(&mut self.transmitter, now, arrived, handle.bytes),
+                let (done, there) = match &mut self.medium {
+                    Some(medium) => {
+                        let Passage { done, there, .. } =
+                            medium.pass(&mut self.transmitter, now, arrived, handle.bytes);
+                        (done, there)
+                    }
                     None => {
                         let done = self.transmitter.transmit(now, handle.bytes);
-                        Passage { idle: Span::ZERO, done, there: Some(done) }
+                        (done, Some(done))
                     }
                 };
                 self.free = done;
