@@ -14,10 +14,11 @@ use crate::connection::{Connection, Happening};
 use crate::data::{Receiving, Sink, Source};
 use crate::departures::MessageDeparture;
 use crate::endpoint::{Endpoint, Limits};
+use crate::failed::{Failed, FailedKind};
 use crate::judging::header_bytes;
 use crate::learning::{Lesson, Observed};
 use crate::ledger::Ledger;
-use crate::message::{Decoder, Direction, Message, Paced, Readings, Received, Report, Request, harmless};
+use crate::message::{Decoder, Direction, Message, Paced, Readings, Received, Report, Request};
 use crate::sending::Sending;
 use crate::stack::{Dir, StreamId};
 use crate::tap::Tap;
@@ -49,18 +50,6 @@ const ASKING: u32 = 4;
 /// Data for a time is over this long after twice that time: what waits in queues has arrived by
 /// then, for a start that doubles has no more waiting than it has delivered. (own choice)
 const LATE: Span = Span::from_secs(120);
-
-/// What went wrong, in one sentence.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failed(pub String);
-
-impl std::fmt::Display for Failed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Failed {}
 
 /// How a transfer went.
 #[derive(Clone, Debug, PartialEq)]
@@ -157,8 +146,9 @@ impl Client {
         request: Request,
         ends: (ControllerConfig, Sink),
     ) -> Result<Self, Failed> {
-        limits.learning.validate().map_err(|invalid| Failed(invalid.to_string()))?;
-        request.paced.map_or(Ok(()), Paced::validate).map_err(Failed)?;
+        let invalid = |why: &dyn std::fmt::Display| Failed::new(FailedKind::Invalid, why.to_string());
+        limits.learning.validate().map_err(|why| invalid(&why))?;
+        request.paced.map_or(Ok(()), Paced::validate).map_err(|why| invalid(&why))?;
         let to = plain(to);
         let mut attempts = Attempts::new(clock, limits, to, pinned);
         let (mut endpoints, mut taps) = (Vec::new(), Vec::new());
@@ -271,7 +261,7 @@ impl Client {
             && (waits.is_empty() || waits.len() == ages.len())
             && ages.iter().zip(waits).all(|(age, wait)| age.checked_add(*wait).is_some_and(|age| age <= *told));
         if !right {
-            return Err(Failed(format!("{} tells times of reading that make no sense", self.to)));
+            return Err(Failed::protocol(format!("{} tells times of reading that make no sense", self.to)));
         }
         self.read += ages.len() as u64;
         self.readings.push((now, readings));
@@ -299,7 +289,7 @@ impl Client {
 
     /// Ends it from this side.
     pub fn stop(&mut self, now: Time, why: &str) {
-        self.end(now, Err(Failed(why.to_owned())));
+        self.end(now, Err(Failed::new(FailedKind::Stopped, why)));
     }
 
     /// What this end has learnt of the path by now, if it sends, also where it is broken off.
@@ -322,7 +312,8 @@ impl Client {
             {
                 let (bytes, size) = (received.bytes, self.request.size.unwrap_or_default());
                 let why = "it has a limit for the time of a transfer (`flowstart serve --most-time`)";
-                Err(Failed(format!("{} sent {bytes} of {size} bytes of the file: {why}", self.to)))
+                let words = format!("{} sent {bytes} of {size} bytes of the file: {why}", self.to);
+                Err(Failed::new(FailedKind::Incomplete, words))
             }
             (Some(_), Some(report), Some(received)) => Ok(Transferred {
                 report,
@@ -332,7 +323,10 @@ impl Client {
                 carried: self.carried,
                 lesson,
             }),
-            _ => Err(Failed(format!("{} ended the transfer before it was complete", self.to))),
+            _ => {
+                let words = format!("{} ended the transfer before it was complete", self.to);
+                Err(Failed::new(FailedKind::Incomplete, words))
+            }
         }
     }
 
@@ -341,8 +335,8 @@ impl Client {
             return;
         }
         // Its words may be those of the other end.
-        let how = how.map_err(|failed| Failed(harmless(&failed.0)));
-        let word = how.as_ref().err().map_or("", |failed| failed.0.as_str());
+        let how = how.map_err(Failed::harmless);
+        let word = how.as_ref().err().map_or("", Failed::words);
         for endpoint in &mut self.endpoints {
             if let Some(connection) = endpoint.connection(0) {
                 connection.close(now, u32::from(!word.is_empty()), word);
@@ -418,7 +412,7 @@ impl Client {
                         self.end(now, Err(failed));
                     }
                 }
-                Err(error) => self.end(now, Err(Failed(error.to_string()))),
+                Err(error) => self.end(now, Err(error.into())),
             }
         }
     }
@@ -438,9 +432,9 @@ impl Client {
                 }
                 Ok(())
             }
-            Message::Refused(why) => Err(Failed(format!("{} refuses: {why}", self.to))),
+            Message::Refused(why) => Err(Failed::new(FailedKind::Refused, format!("{} refuses: {why}", self.to))),
             Message::Report(report) if self.receiving.is_some() => {
-                let senseless = || Failed(format!("{} reports what cannot be", self.to));
+                let senseless = || Failed::protocol(format!("{} reports what cannot be", self.to));
                 self.report = Some(report.possible().ok_or_else(senseless)?);
                 Ok(())
             }
@@ -450,7 +444,7 @@ impl Client {
             }
             Message::Readings(readings) => self.hear(now, readings),
             Message::Request(_) | Message::Join(_) | Message::Report(_) | Message::Received(_) => {
-                Err(Failed(format!("{} does not speak flowstart's protocol", self.to)))
+                Err(Failed::protocol(format!("{} does not speak flowstart's protocol", self.to)))
             }
         }
     }
@@ -510,8 +504,7 @@ impl Client {
     fn conclude(&mut self, now: Time) {
         if let Some(sending) = &mut self.sending {
             sending.give_up(now);
-            if let Some(fault) = sending.fault() {
-                let failed = Failed(fault.to_owned());
+            if let Some(failed) = sending.failed().cloned() {
                 return self.end(now, Err(failed));
             }
             if sending.is_complete() && self.report.is_none() {
@@ -529,8 +522,7 @@ impl Client {
             }
         }
         if let Some(receiving) = &self.receiving {
-            if let Some(fault) = receiving.fault() {
-                let failed = Failed(fault.to_owned());
+            if let Some(failed) = receiving.failed().cloned() {
                 return self.end(now, Err(failed));
             }
             let bytes = receiving.delivered();
@@ -543,7 +535,10 @@ impl Client {
             // A look that gave up says that it sent nothing.
             let how = match sent == arrived || self.request.look {
                 true => Ok(()),
-                false => Err(Failed(format!("{}: {sent} bytes were sent, and {arrived} arrived", self.to))),
+                false => {
+                    let words = format!("{}: {sent} bytes were sent, and {arrived} arrived", self.to);
+                    Err(Failed::new(FailedKind::Incomplete, words))
+                }
             };
             self.end(now, how);
         }

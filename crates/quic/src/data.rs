@@ -11,6 +11,7 @@ use flowstart_transport::Joining;
 use flowstart_units::Time;
 
 use crate::connection::Connection;
+use crate::failed::Failed;
 use crate::message::Received;
 use crate::stack::StreamId;
 
@@ -180,7 +181,7 @@ pub struct Receiving {
     /// Bytes that came when the first did.
     with_first: u64,
     wrong: Option<u64>,
-    fault: Option<String>,
+    fault: Option<Failed>,
     /// Bytes that may still arrive.
     allowed: u64,
     /// Bytes that the whole has, if that is known.
@@ -222,7 +223,7 @@ impl Receiving {
     /// Notes it if a piece reaches behind the end.
     fn stays_within(&mut self) {
         if self.whole.is_some_and(|whole| self.reached > whole) {
-            self.fault.get_or_insert_with(|| "the other end sent more than was asked for".to_owned());
+            self.fault.get_or_insert_with(|| Failed::protocol("the other end sent more than was asked for"));
         }
     }
 
@@ -270,7 +271,12 @@ impl Receiving {
     /// What is wrong with what arrived, or with the file it goes to.
     #[must_use]
     pub fn fault(&self) -> Option<&str> {
-        self.fault.as_deref()
+        self.failed().map(Failed::words)
+    }
+
+    /// The same with its kind.
+    pub(crate) fn failed(&self) -> Option<&Failed> {
+        self.fault.as_ref()
     }
 
     /// Takes what has arrived of a stream of the connection with this number, and tells `hear`
@@ -307,7 +313,7 @@ impl Receiving {
     ) {
         match self.allowed.checked_sub(bytes.len() as u64) {
             Some(left) => self.allowed = left,
-            None => self.fault = Some("more data came than a transfer may have".to_owned()),
+            None => self.fault = Some(Failed::protocol("more data came than a transfer may have")),
         }
         let piece = self.pieces.entry((connection, stream)).or_default();
         while !bytes.is_empty() && self.fault.is_none() {
@@ -325,7 +331,7 @@ impl Receiving {
                     self.short += u32::from(piece.left < SHORT_PIECE);
                     let far = piece.offset >= MOST_OFFSET || piece.offset > self.joining.delivered() + MOST_AHEAD;
                     if piece.left == 0 || piece.left > MOST_PIECE || far || self.short > MOST_SHORT {
-                        self.fault = Some("the other end sent data that makes no sense".to_owned());
+                        self.fault = Some(Failed::protocol("the other end sent data that makes no sense"));
                         return;
                     }
                     self.reached = self.reached.max(piece.offset + u64::from(piece.left));
@@ -345,13 +351,13 @@ impl Receiving {
                 }),
                 Sink::File(file) => {
                     if let Err(error) = write_at(file, part, piece.offset) {
-                        self.fault = Some(match error.kind() {
+                        self.fault = Some(Failed::file(match error.kind() {
                             std::io::ErrorKind::StorageFull => "cannot write what arrives: no space is left".to_owned(),
                             std::io::ErrorKind::NotSeekable => {
                                 "cannot write what arrives: pieces come in any order, and this is a pipe".to_owned()
                             }
                             _ => format!("cannot write what arrives: {error}"),
-                        });
+                        }));
                         return;
                     }
                 }

@@ -8,6 +8,7 @@ use flowstart_units::{Span, Time};
 
 use crate::clock::Clock;
 use crate::connection::{Connection, Idle};
+use crate::failed::ConnectError;
 use crate::gate::Gates;
 use crate::learning::LearningConfig;
 use crate::look::LookConfig;
@@ -190,7 +191,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// If the address or the name cannot be connected to.
-    pub fn connect(&mut self, now: Time, handshake: ClientHandshake, to: SocketAddr) -> Result<usize, String> {
+    pub fn connect(&mut self, now: Time, handshake: ClientHandshake, to: SocketAddr) -> Result<usize, ConnectError> {
         let to = self.scopes.leave(to);
         let made = self.inner.connect(self.clock.instant(now), handshake, to)?;
         let number = self.keep(made);

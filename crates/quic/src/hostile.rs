@@ -583,7 +583,7 @@ fn tries(look: bool, (at, period): (&[u64], u64), comes: Comes<'_>) -> (Span, St
         }
         now += TICK;
     }
-    (now.since(began), client.outcome().unwrap_err().0)
+    (now.since(began), client.outcome().unwrap_err().to_string())
 }
 
 /// A datagram to whoever sent this one, with a long header of that first byte and version.

@@ -12,9 +12,10 @@ use std::time::Duration;
 
 use flowstart_units::{Span, Time};
 
-use crate::client::{Failed, PASSES, is_to, source};
+use crate::client::{PASSES, is_to, source};
 use crate::clock::Clock;
 use crate::endpoint::{Endpoint, Limits, SILENCE};
+use crate::failed::{Failed, FailedKind};
 use crate::stack::Stack;
 use crate::system;
 use crate::tls;
@@ -47,7 +48,9 @@ impl Tried {
 
     /// Begins a handshake, over a socket that hears nobody else.
     fn begin(clock: Clock, now: Time, to: SocketAddr, stack: Stack) -> Result<(Self, UdpSocket), Failed> {
-        let failed = |error: &dyn std::fmt::Display| Failed(format!("cannot connect to {to}: {error}"));
+        let failed = |error: &dyn std::fmt::Display| {
+            Failed::new(FailedKind::Unreachable, format!("cannot connect to {to}: {error}"))
+        };
         let limits = Limits { stack, ..Limits::default() };
         let mut endpoint = Endpoint::new(clock, &limits, None).map_err(|error| failed(&error))?;
         // Nothing that is said here says who answers.
@@ -127,7 +130,9 @@ pub fn first_to_answer(host: &str, addresses: &[SocketAddr], stack: Stack) -> Re
             }
         }
         if tried.iter().all(|address| address.is_over(now)) && rest.len() == 0 {
-            return Err(Failed(silent(host, &tried, addresses.len())));
+            let nowhere = tried.iter().all(|address| address.refused.is_some());
+            let kind = if nowhere { FailedKind::Unreachable } else { FailedKind::TimedOut };
+            return Err(Failed::new(kind, silent(host, &tried, addresses.len())));
         }
         system::wait(&sockets, NAP);
     }
@@ -218,13 +223,13 @@ mod tests {
         let (_deaf, silent) = bound("127.0.0.1:0");
         let closed = closed();
         let began = Instant::now();
-        let said = first_to_answer("lab", &[closed, silent], Stack::Noq).unwrap_err().0;
+        let said = first_to_answer("lab", &[closed, silent], Stack::Noq).unwrap_err().to_string();
         let expected =
             format!("none of the addresses of lab answers: {closed} (nobody listens), {silent} (no answer within 3 s)");
         assert!(said.starts_with(&expected) && said.ends_with("pass?"), "{said}");
         assert!(began.elapsed() >= Duration::from_secs(3), "{:?}", began.elapsed());
         let all = [closed; 8];
-        let said = first_to_answer("lab", &all, Stack::Noq).unwrap_err().0;
+        let said = first_to_answer("lab", &all, Stack::Noq).unwrap_err().to_string();
         assert!(said.contains("and 2 more were not tried"), "{said}");
     }
 }

@@ -21,6 +21,7 @@ mod data;
 mod departures;
 mod driving;
 mod endpoint;
+mod failed;
 mod frames;
 mod gate;
 #[cfg(test)]
@@ -52,18 +53,19 @@ mod udp;
 mod waits;
 mod watching;
 
-pub use client::{Client, Failed, SoFar, Transferred};
+pub use client::{Client, SoFar, Transferred};
 pub use clock::Clock;
 pub use connection::{Connection, Happening, Idle};
 pub use data::{Opened, Receiving, Sink, Source};
 pub use departures::{MessageDeparture, datagram_sample};
 pub use endpoint::{Arrival, Endpoint, Limits, Outgoing, SILENCE};
+pub use failed::{ConnectError, ControllerError, Failed, FailedKind};
 pub use judging::{ReadingConfig, header_bytes};
 pub use knocking::first_to_answer;
 pub use learning::{LearningConfig, Lesson, Observed};
 pub use ledger::{Counts, HEADER_BYTES, Ledger};
 pub use look::{FindingsConfig, LookConfig};
-pub use memory::Memory;
+pub use memory::{Memory, MemoryError};
 pub use node::Node;
 pub use one_way::OneWay;
 pub use qlog::Qlog;
@@ -80,13 +82,13 @@ use flowstart_congestion::{AvoidanceConfig, ControllerConfig, Pacing, StartConfi
 /// are paced where neither says when they leave (RFC 9002 section 7.7).
 ///
 /// # Errors
-/// If there is no algorithm of that name.
-pub fn controller(start: &str, avoidance: &str, mtu: u16) -> Result<ControllerConfig, String> {
-    let start = StartConfig::from_name(start).map_err(|error| error.to_string())?;
-    let avoidance = AvoidanceConfig::from_name(avoidance).map_err(|error| error.to_string())?;
+/// If there is no algorithm of that name, or packets cannot be that long.
+pub fn controller(start: &str, avoidance: &str, mtu: u16) -> Result<ControllerConfig, ControllerError> {
+    let start = StartConfig::from_name(start)?;
+    let avoidance = AvoidanceConfig::from_name(avoidance)?;
     let mut config = ControllerConfig::new(start, avoidance);
     config.mss = u32::from(mtu);
     config.pacing = Pacing::LINUX;
-    config.validate().map_err(|error| error.to_string())?;
+    config.validate()?;
     Ok(config)
 }

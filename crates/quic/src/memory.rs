@@ -1,6 +1,7 @@
 //! What transfers to a place taught about the path, for later ones (Careful Resume, RFC 9959).
 
 use std::collections::{BTreeMap, HashSet};
+use std::fmt;
 use std::net::IpAddr;
 
 use flowstart_congestion::{ControllerConfig, StartConfig};
@@ -33,6 +34,46 @@ struct Document {
     version: u32,
     places: BTreeMap<IpAddr, Entry>,
 }
+
+/// Why a text is no document of a [`Memory`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MemoryError {
+    /// It is something else from this place on.
+    NoDocument {
+        /// Counted from 1.
+        line: usize,
+        /// Counted from 1.
+        column: usize,
+    },
+    /// It is of a version that is not known here.
+    Version(u32),
+    /// No path is as this one is said to be.
+    NoPath {
+        /// The other end.
+        place: IpAddr,
+        /// What it is said to carry in a round trip.
+        bytes: u64,
+        /// How long that is said to be, in nanoseconds.
+        rtt: u64,
+    },
+}
+
+impl fmt::Display for MemoryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoDocument { line, column } => {
+                write!(f, "from line {line}, column {column} on it is not what is written into one")
+            }
+            Self::Version(version) => write!(f, "version {version} is not known here, only {VERSION}"),
+            Self::NoPath { place, bytes, rtt } => {
+                write!(f, "no path, such as that to {place}, carries {bytes} bytes in {rtt} ns")
+            }
+        }
+    }
+}
+
+impl std::error::Error for MemoryError {}
 
 /// What transfers to other hosts taught, by their addresses. It is off, and forgets, as long as
 /// nobody keeps what [`to_json`](Self::to_json) says.
@@ -77,19 +118,17 @@ impl Memory {
     ///
     /// # Errors
     /// If it is no such document.
-    pub fn merge(&mut self, json: &str) -> Result<(), String> {
-        let document: Document = serde_json::from_str(json).map_err(|error| {
-            let (line, column) = (error.line(), error.column());
-            format!("from line {line}, column {column} on it is not what is written into one")
-        })?;
+    pub fn merge(&mut self, json: &str) -> Result<(), MemoryError> {
+        let document: Document = serde_json::from_str(json)
+            .map_err(|error| MemoryError::NoDocument { line: error.line(), column: error.column() })?;
         if document.version != VERSION {
-            return Err(format!("version {} is not known here, only {VERSION}", document.version));
+            return Err(MemoryError::Version(document.version));
         }
         let possible =
             |entry: &Entry| (1..=MOST_BYTES).contains(&entry.bytes) && (1..=MOST_RTT).contains(&entry.rtt_ns);
         if let Some((place, entry)) = document.places.iter().find(|(_, entry)| !possible(entry)) {
-            let Entry { bytes, rtt_ns, .. } = entry;
-            return Err(format!("no path, such as that to {place}, carries {bytes} bytes in {rtt_ns} ns"));
+            let Entry { bytes, rtt_ns: rtt, .. } = *entry;
+            return Err(MemoryError::NoPath { place: *place, bytes, rtt });
         }
         for (place, entry) in document.places {
             if !self.changed.contains(&place) {
@@ -274,7 +313,8 @@ mod tests {
         };
         assert_eq!(path(500_000, 30_000_000), Ok(()));
         for (bytes, rtt) in [(u64::MAX, 30_000_000), (0, 30_000_000), (500_000, 0), (500_000, u64::MAX)] {
-            assert!(path(bytes, rtt).unwrap_err().contains("no path, such as that to 192.0.2.7"), "{bytes} {rtt}");
+            let said = format!("no path, such as that to 192.0.2.7, carries {bytes} bytes in {rtt} ns");
+            assert_eq!(path(bytes, rtt).unwrap_err().to_string(), said);
         }
     }
 }

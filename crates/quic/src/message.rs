@@ -76,14 +76,29 @@ pub struct Paced {
     pub tell: bool,
 }
 
+/// Messages of a [`Paced`] application that are too short, or have no time between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InvalidPaced;
+
+impl fmt::Display for InvalidPaced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a paced application has messages of {LEAST_MESSAGE} bytes at least, and time between them")
+    }
+}
+
+impl std::error::Error for InvalidPaced {}
+
 impl Paced {
+    /// Checks that it makes sense.
+    ///
     /// # Errors
     /// If messages are too short, or there is no time between them.
-    pub fn validate(self) -> Result<(), String> {
+    pub fn validate(self) -> Result<(), InvalidPaced> {
         if self.message >= LEAST_MESSAGE && self.gap > 0 {
             return Ok(());
         }
-        Err(format!("a paced application has messages of {LEAST_MESSAGE} bytes at least, and time between them"))
+        Err(InvalidPaced)
     }
 }
 
@@ -368,6 +383,8 @@ impl fmt::Display for NoMessage {
         write!(f, "the other end does not speak flowstart's protocol: {}", self.0)
     }
 }
+
+impl std::error::Error for NoMessage {}
 
 impl Message {
     /// The message as it goes over the wire.

@@ -10,6 +10,7 @@ use flowstart_units::{Span, Time};
 use crate::connection::Connection;
 use crate::data::Source;
 use crate::departures::MessageEnds;
+use crate::failed::Failed;
 use crate::judging::header_bytes;
 use crate::learning::{LearningConfig, Lesson, Observed, Rounds};
 use crate::ledger::HEADER_BYTES;
@@ -76,7 +77,7 @@ pub struct Sending {
     /// Bytes of each connection that the other end has acknowledged.
     acknowledged: [u64; 2],
     exit: Option<(String, u64)>,
-    fault: Option<String>,
+    fault: Option<Failed>,
 }
 
 impl Sending {
@@ -199,14 +200,19 @@ impl Sending {
         }
         lane.unfinished = lane.streams.len();
         if lane.streams.is_empty() {
-            self.fault = Some("the other end allows no streams".to_owned());
+            self.fault = Some(Failed::protocol("the other end allows no streams"));
         }
     }
 
     /// What keeps it from going on.
     #[must_use]
     pub fn fault(&self) -> Option<&str> {
-        self.fault.as_deref()
+        self.failed().map(Failed::words)
+    }
+
+    /// The same with its kind.
+    pub(crate) fn failed(&self) -> Option<&Failed> {
+        self.fault.as_ref()
     }
 
     /// Bytes given out so far.

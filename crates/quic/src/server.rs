@@ -13,6 +13,7 @@ use crate::clock::Clock;
 use crate::connection::{Connection, Happening};
 use crate::data::Receiving;
 use crate::endpoint::{Endpoint, Limits};
+use crate::failed::ControllerError;
 use crate::learning::{LearningConfig, Lesson};
 use crate::look::LookConfig;
 use crate::memory::Memory;
@@ -29,8 +30,9 @@ mod session;
 #[cfg(test)]
 mod tests;
 
-/// Makes the controller of a start and an avoidance by their names, or says what is wrong.
-pub type Controllers = Box<dyn Fn(&str, &str, u16) -> Result<ControllerConfig, String>>;
+/// Makes the controller of a start and an avoidance by their names, or says what is wrong, which
+/// the client is told.
+pub type Controllers = Box<dyn Fn(&str, &str, u16) -> Result<ControllerConfig, ControllerError>>;
 
 /// The time of day in seconds of Unix time.
 pub type Today = Box<dyn Fn() -> u64>;

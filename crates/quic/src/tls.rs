@@ -37,11 +37,25 @@ impl fmt::Display for Fingerprint {
     }
 }
 
-impl std::str::FromStr for Fingerprint {
-    type Err = String;
+/// A text that is no [`Fingerprint`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseFingerprintError {
+    text: String,
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is not a fingerprint: 64 hexadecimal digits, as `flowstart serve` prints");
+impl fmt::Display for ParseFingerprintError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} is not a fingerprint: 64 hexadecimal digits, as `flowstart serve` prints", self.text)
+    }
+}
+
+impl std::error::Error for ParseFingerprintError {}
+
+impl std::str::FromStr for Fingerprint {
+    type Err = ParseFingerprintError;
+
+    fn from_str(text: &str) -> Result<Self, ParseFingerprintError> {
+        let wrong = || ParseFingerprintError { text: text.to_owned() };
         let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b':').collect();
         if digits.len() != 64 || !digits.iter().all(u8::is_ascii_hexdigit) {
             return Err(wrong());
@@ -58,6 +72,20 @@ impl std::str::FromStr for Fingerprint {
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
+
+/// Why there is no new [`Identity`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdentityError {
+    message: String,
+}
+
+impl fmt::Display for IdentityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for IdentityError {}
 
 /// A server's certificate and key.
 pub struct Identity {
@@ -76,8 +104,9 @@ impl Identity {
     ///
     /// # Errors
     /// If the system gives no random numbers.
-    pub fn generate() -> Result<Self, String> {
-        let made = rcgen::generate_simple_self_signed(vec![NAME.to_owned()]).map_err(|error| error.to_string())?;
+    pub fn generate() -> Result<Self, IdentityError> {
+        let made = rcgen::generate_simple_self_signed(vec![NAME.to_owned()])
+            .map_err(|error| IdentityError { message: error.to_string() })?;
         Ok(Self { certificate: made.cert.der().clone(), key: made.signing_key.serialize_der() })
     }
 

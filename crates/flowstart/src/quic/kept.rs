@@ -66,7 +66,7 @@ impl Kept {
             return Ok(false);
         }
         let merged = memory.merge(&text).map(|()| true);
-        merged.map_err(|why| self.no_memory(&why))
+        merged.map_err(|why| self.no_memory(&why.to_string()))
     }
 
     fn no_memory(&self, why: &str) -> Failure {

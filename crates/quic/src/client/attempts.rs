@@ -7,9 +7,9 @@
 
 use flowstart_units::{Span, Time};
 
-use super::Failed;
 use crate::clock::Clock;
 use crate::endpoint::{Endpoint, Limits};
+use crate::failed::{Failed, FailedKind};
 use crate::tap::Tap;
 use crate::tls::{self, Fingerprint};
 
@@ -59,7 +59,9 @@ impl Attempts {
     }
 
     fn connect(&self, now: Time, number: usize) -> Result<(Endpoint, Option<Tap>), Failed> {
-        let failed = |error: &dyn std::fmt::Display| Failed(format!("cannot connect to {}: {error}", self.to));
+        let failed = |error: &dyn std::fmt::Display| {
+            Failed::new(FailedKind::Unreachable, format!("cannot connect to {}: {error}", self.to))
+        };
         let mut limits = self.limits.clone();
         if let Some(seed) = &mut limits.seed {
             seed[0] ^= number as u8 + 1;
@@ -132,10 +134,15 @@ impl Attempts {
         if before >= self.limits.attempts {
             let (to, seconds) = (self.to, self.silence().as_secs_f64());
             let each = format!("{before} attempts got stuck, each for {seconds} s");
-            return Err(Failed(match self.newest[number].refused {
-                true => format!("{to} answered, but nobody listens there any more: {each}"),
-                false => format!("{to} answers, but no connection comes about: {each}"),
-            }));
+            return Err(match self.newest[number].refused {
+                true => Failed::new(
+                    FailedKind::Unreachable,
+                    format!("{to} answered, but nobody listens there any more: {each}"),
+                ),
+                false => {
+                    Failed::new(FailedKind::TimedOut, format!("{to} answers, but no connection comes about: {each}"))
+                }
+            });
         }
         self.newest[number] = Attempt { before, ..Attempt::new(now) };
         self.connect(now, number)

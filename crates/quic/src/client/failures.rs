@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use flowstart_units::{Span, Time};
 
-use super::{Client, Failed, Line};
+use super::{Client, Failed, FailedKind, Line};
 use crate::data::Receiving;
 use crate::message::{NOT_UNDERSTOOD, UNWANTED};
 use crate::stack::ConnectionError;
@@ -35,36 +35,51 @@ impl Client {
     /// Why a connection is over, in words.
     pub(super) fn lost(&self, reason: &ConnectionError) -> Failed {
         let to = self.to;
-        Failed(match reason {
+        let (kind, words) = match reason {
             ConnectionError::ConnectionClosed(words) if words.contains("refused") => {
-                format!("{to} refuses the connection: it has as many as it takes{}", self.takes_two())
+                let two = self.takes_two();
+                (FailedKind::Refused, format!("{to} refuses the connection: it has as many as it takes{two}"))
             }
             ConnectionError::TransportError(text) if text.contains(tls::WRONG_FINGERPRINT) => {
                 let seen = text.rsplit(' ').next().unwrap_or_default().trim_end_matches(['"', ')']).to_owned();
-                format!("{to} is not the server expected: the fingerprint of its certificate is {seen}")
+                let words = format!("{to} is not the server expected: the fingerprint of its certificate is {seen}");
+                (FailedKind::WrongFingerprint, words)
             }
-            // It knows all other words of a request.
-            ConnectionError::ApplicationClosed { code, .. }
-                if *code == u64::from(NOT_UNDERSTOOD)
-                    && !self.accepted
-                    && self.request.paced.is_some_and(|paced| paced.tell) =>
-            {
-                format!(
-                    "{to} cannot tell when it reads what is sent to it: `flowstart serve` there is of an older version"
-                )
+            ConnectionError::ApplicationClosed { code, .. } if *code == u64::from(NOT_UNDERSTOOD) => {
+                // It knows all other words of a request.
+                let asked = !self.accepted && self.request.paced.is_some_and(|paced| paced.tell);
+                let words = match asked {
+                    true => format!(
+                        "{to} cannot tell when it reads what is sent to it: `flowstart serve` there is of an older \
+                         version"
+                    ),
+                    false => format!("{to} ended the connection: {reason}"),
+                };
+                (FailedKind::Protocol, words)
             }
             ConnectionError::ApplicationClosed { code, reason } if *code == u64::from(UNWANTED) => {
                 let reason = String::from_utf8_lossy(reason);
                 let many = if reason.contains("at a time from") { self.takes_two() } else { "" };
-                format!("{to} refuses: {reason}{many}")
+                (FailedKind::Refused, format!("{to} refuses: {reason}{many}"))
             }
             ConnectionError::Reset => {
-                format!("{to} has reset the connection: `flowstart serve` there was started anew, or gave it up")
+                let why = "`flowstart serve` there was started anew, or gave it up";
+                (FailedKind::Closed, format!("{to} has reset the connection: {why}"))
             }
-            ConnectionError::TimedOut if self.heard => format!("{to} went silent"),
-            ConnectionError::TimedOut => unreachable(to, self.attempts.silence(), self.senseless),
-            other => format!("{to} ended the connection: {other}"),
-        })
+            ConnectionError::TimedOut if self.heard => (FailedKind::TimedOut, format!("{to} went silent")),
+            ConnectionError::TimedOut => {
+                (FailedKind::TimedOut, unreachable(to, self.attempts.silence(), self.senseless))
+            }
+            other => {
+                let kind = match other {
+                    ConnectionError::TransportError(_) => FailedKind::Protocol,
+                    ConnectionError::Other(_) => FailedKind::Other,
+                    _ => FailedKind::Closed,
+                };
+                (kind, format!("{to} ended the connection: {other}"))
+            }
+        };
+        Failed::new(kind, words)
     }
 
     /// Connections whose handshake got stuck begin it anew.

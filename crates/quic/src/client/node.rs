@@ -3,7 +3,7 @@
 use flowstart_units::Time;
 
 use super::failures::unreachable;
-use super::{Client, Failed, LOOK_MOST};
+use super::{Client, Failed, FailedKind, LOOK_MOST};
 use crate::departures::{MessageDeparture, datagram_sample};
 use crate::endpoint::{Arrival, Doors, Endpoint, Outgoing};
 use crate::node::Node;
@@ -35,8 +35,8 @@ impl Node for Client {
 
     fn refused(&mut self, now: Time) {
         if !self.heard {
-            let failed = Failed(format!("nobody listens at {}: is `flowstart serve` running there?", self.to));
-            self.end(now, Err(failed));
+            let words = format!("nobody listens at {}: is `flowstart serve` running there?", self.to);
+            self.end(now, Err(Failed::new(FailedKind::Unreachable, words)));
         }
         self.attempts.refused();
     }
@@ -84,13 +84,13 @@ impl Node for Client {
         }
         let silence = self.attempts.silence();
         if !self.heard && now.since(self.began) >= silence {
-            let failed = Failed(unreachable(self.to, silence, self.senseless));
-            self.end(now, Err(failed));
+            let words = unreachable(self.to, silence, self.senseless);
+            self.end(now, Err(Failed::new(FailedKind::TimedOut, words)));
         }
         if self.ended.is_none() && self.look_ends().is_some_and(|at| now >= at) {
             let (to, seconds) = (self.to, LOOK_MOST.as_secs_f64());
             let why = format!("the look at the path to {to} was not over after {seconds} s: hardly anything arrives");
-            self.end(now, Err(Failed(why)));
+            self.end(now, Err(Failed::new(FailedKind::TimedOut, why)));
         }
         self.try_anew(now);
         self.listen(now);
@@ -100,7 +100,7 @@ impl Node for Client {
                 true => format!("{to} is there, but for {seconds} s the transfer has gone no further"),
                 false => format!("{to} goes on with the transfer long after its time"),
             };
-            self.end(now, Err(Failed(why)));
+            self.end(now, Err(Failed::new(FailedKind::TimedOut, why)));
         }
     }
 

@@ -48,7 +48,7 @@ fn times_of_reading_that_cannot_be_are_refused() {
         readings(0, 9, &[10]),
         readings(u64::MAX, 9, &[1]),
     ] {
-        assert!(client(true).hear(Time::ZERO, wrong).unwrap_err().0.contains("make no sense"));
+        assert!(client(true).hear(Time::ZERO, wrong).unwrap_err().words().contains("make no sense"));
     }
     assert!(client(false).hear(Time::ZERO, readings(0, 9, &[5])).is_err());
     let mut client = client(true);
@@ -68,8 +68,28 @@ fn whoever_needs_two_connections_where_one_is_allowed_is_told() {
     (two.request.look, two.request.connections) = (true, 2);
     let hint = "a look needs two at a time (`flowstart serve --per-peer`, `--connections`)";
     for (reason, hints) in [(&many, true), (&full, true), (&ends, false)] {
-        assert_eq!(two.lost(reason).0.ends_with(hint), hints, "{}", two.lost(reason));
-        assert!(!client(false).lost(reason).0.contains("two"));
+        assert_eq!(two.lost(reason).words().ends_with(hint), hints, "{}", two.lost(reason));
+        assert!(!client(false).lost(reason).words().contains("two"));
+    }
+}
+
+#[test]
+fn causes_are_told_apart() {
+    let wrong = format!("{} than 00ff", crate::tls::WRONG_FINGERPRINT);
+    let closed = |code: u32| ConnectionError::ApplicationClosed { code: code.into(), reason: "done".into() };
+    for (reason, kind) in [
+        (ConnectionError::ConnectionClosed("the server refused to accept".to_owned()), FailedKind::Refused),
+        (ConnectionError::ConnectionClosed("no more".to_owned()), FailedKind::Closed),
+        (ConnectionError::TransportError(wrong), FailedKind::WrongFingerprint),
+        (ConnectionError::TransportError("a frame out of place".to_owned()), FailedKind::Protocol),
+        (closed(NOT_UNDERSTOOD), FailedKind::Protocol),
+        (closed(UNWANTED), FailedKind::Refused),
+        (closed(0), FailedKind::Closed),
+        (ConnectionError::Reset, FailedKind::Closed),
+        (ConnectionError::TimedOut, FailedKind::TimedOut),
+        (ConnectionError::Other("a cause of its own".to_owned()), FailedKind::Other),
+    ] {
+        assert_eq!(client(false).lost(&reason).kind(), kind, "{reason}");
     }
 }
 
@@ -82,7 +102,7 @@ fn a_paced_application_without_messages_or_without_time_between_them_is_refused(
         let ends = (crate::controller("slow_start", "cubic", 1452).unwrap(), Sink::Check);
         let to = "192.0.2.7:4433".parse().unwrap();
         let refused = Client::new(Clock::start(), Time::ZERO, &Limits::default(), to, None, request, ends).unwrap_err();
-        assert!(refused.0.contains("messages of 512 bytes at least"), "{refused}");
+        assert!(refused.words().contains("messages of 512 bytes at least"), "{refused}");
     }
 }
 
@@ -93,7 +113,7 @@ fn limits_that_make_no_sense_are_refused_by_either_end() {
     let (request, to) = (client(false).request, "192.0.2.7:4433".parse().unwrap());
     let ends = (crate::controller("slow_start", "cubic", 1452).unwrap(), Sink::Check);
     let refused = Client::new(Clock::start(), Time::ZERO, &limits, to, None, request, ends).unwrap_err();
-    assert_eq!(refused.0, "standing must be between 2 and `rounds`");
+    assert_eq!(refused.to_string(), "standing must be between 2 and `rounds`");
     let identity = crate::tls::Identity::generate().unwrap();
     let make = Box::new(|start: &str, avoidance: &str, mtu| crate::controller(start, avoidance, mtu));
     let service = crate::Service::default();

@@ -6,6 +6,7 @@ use flowstart_units::Time;
 use super::Sending;
 use super::report::isolated;
 use crate::connection::Connection;
+use crate::failed::{Failed, FailedKind};
 use crate::ledger::HEADER_BYTES;
 use crate::message::Isolated;
 
@@ -17,7 +18,8 @@ impl Sending {
     /// of the old one is nothing worth here.
     pub(super) fn moved(&mut self, now: Time, number: usize) {
         if self.look.is_some() {
-            self.fault = Some("the address of the other end changed during the look".to_owned());
+            let words = "the address of the other end changed during the look";
+            self.fault = Some(Failed::new(FailedKind::Other, words));
             return;
         }
         self.moved = true;

@@ -8,6 +8,7 @@ use super::lane::{Lane, piece_of};
 use super::{PIECE, Sending};
 use crate::connection::Connection;
 use crate::data::{PIECE_HEADER, unreadable};
+use crate::failed::Failed;
 
 /// Bytes of a packet that are not application data: short header, number, tag, stream frame.
 const OVERHEAD: u64 = 56;
@@ -105,7 +106,7 @@ impl Sending {
             piece.extend_from_slice(&self.next.to_be_bytes());
             piece.extend_from_slice(&(length as u32).to_be_bytes());
             if let Err(error) = self.source.read(self.next, length, &mut piece) {
-                self.fault = Some(unreadable(&error));
+                self.fault = Some(Failed::file(unreadable(&error)));
                 return wrote;
             }
             self.next += length as u64;
@@ -113,7 +114,7 @@ impl Sending {
                 && let Some(fault) = self.source.fault()
             {
                 // The last piece does not leave: who has all of them takes them for the file.
-                self.fault = Some(fault);
+                self.fault = Some(Failed::file(fault));
                 return wrote;
             }
             if let (Some(ends), Some(paced)) = (&mut lane.ends, self.paced) {

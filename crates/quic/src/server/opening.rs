@@ -24,7 +24,10 @@ impl Server {
         let (source, size) = self.source(&request)?;
         let lasts = self.amount(&request, size)?;
         let config = match request.direction {
-            Direction::Down => Some((self.controllers)(&request.start, &request.avoidance, self.mtu)?),
+            Direction::Down => {
+                let made = (self.controllers)(&request.start, &request.avoidance, self.mtu);
+                Some(made.map_err(|error| error.to_string())?)
+            }
             Direction::Up => None,
         };
         // Last, for nothing that is refused is to cost its peer anything.
@@ -50,7 +53,7 @@ impl Server {
         if request.look && (request.connections < 2 || !request.start.ends_with("_probe")) {
             return Err("a look has two connections and a start that is directed".to_owned());
         }
-        request.paced.map_or(Ok(()), Paced::validate)?;
+        request.paced.map_or(Ok(()), Paced::validate).map_err(|error| error.to_string())?;
         if request.paced.is_some_and(|paced| paced.tell) && request.direction == Direction::Down {
             return Err("what is told is when messages were read here".to_owned());
         }

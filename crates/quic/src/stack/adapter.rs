@@ -22,6 +22,7 @@ macro_rules! adapter {
             ConnectionError, Dir, EcnCodepoint, Event, ForConnection, ForEndpoint, Handled, Made, STREAM_WINDOW,
             Settings, StreamId, Transmit, UNASKED,
         };
+        use crate::failed;
         use crate::gate::Gates;
         use crate::resets::Identifiers;
         use crate::tls::{ClientHandshake, Identity, NAME};
@@ -192,9 +193,14 @@ macro_rules! adapter {
         }
 
         impl super::Endpoint for Endpoint {
-            fn connect(&mut self, now: Instant, handshake: ClientHandshake, to: SocketAddr) -> Result<Made, String> {
+            fn connect(
+                &mut self,
+                now: Instant,
+                handshake: ClientHandshake,
+                to: SocketAddr,
+            ) -> Result<Made, failed::ConnectError> {
                 let ClientHandshake { config, tap } = handshake;
-                let crypto = QuicClientConfig::try_from(config).map_err(|error| error.to_string())?;
+                let crypto = QuicClientConfig::try_from(config).map_err(failed::ConnectError::new)?;
                 let crypto: Arc<dyn $proto::crypto::ClientConfig> = Arc::new(crypto);
                 let taps = Taps { leaving: tap, arriving: arriving(&self.factory) };
                 let mut client = $proto::ClientConfig::new(Tapped::client(taps, crypto));
@@ -204,7 +210,7 @@ macro_rules! adapter {
                 // dead.
                 transport.keep_alive_interval(Some(self.settings.keep_alive));
                 client.transport_config(Arc::new(transport));
-                let made = self.inner.connect(now, client, to, NAME).map_err(|error| error.to_string())?;
+                let made = self.inner.connect(now, client, to, NAME).map_err(failed::ConnectError::new)?;
                 Ok(self.made(made.0, made.1, now))
             }
 

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
+use crate::failed::ConnectError;
 use crate::gate::Gates;
 use crate::tls::{ClientHandshake, Identity};
 
@@ -224,7 +225,7 @@ pub(crate) type Made = (usize, Box<dyn Connection>);
 /// The endpoint of a stack.
 pub(crate) trait Endpoint: fmt::Debug + Send {
     /// Opens a connection.
-    fn connect(&mut self, now: Instant, handshake: ClientHandshake, to: SocketAddr) -> Result<Made, String>;
+    fn connect(&mut self, now: Instant, handshake: ClientHandshake, to: SocketAddr) -> Result<Made, ConnectError>;
 
     /// Takes a datagram in; an answer is written to `answer`.
     fn handle(
