@@ -6,7 +6,7 @@ use std::str::FromStr;
 use flowstart_race::Acks;
 use flowstart_scenario::nearest;
 
-use super::rough;
+use super::{FrontierError, rough};
 
 /// What is unpleasant about a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -96,10 +96,10 @@ macro_rules! by_name {
         }
 
         impl FromStr for $type {
-            type Err = String;
+            type Err = FrontierError;
 
-            fn from_str(text: &str) -> Result<Self, String> {
-                let other: fn(&str) -> Option<Result<Self, String>> = $other;
+            fn from_str(text: &str) -> Result<Self, FrontierError> {
+                let other: fn(&str) -> Option<Result<Self, FrontierError>> = $other;
                 if let Some(found) = other(text.trim()) {
                     return found;
                 }
@@ -108,7 +108,8 @@ macro_rules! by_name {
                     let known: Vec<&str> = Self::known().into_iter().map(Self::name).collect();
                     let meant = nearest(&wanted, known.iter().copied())
                         .map_or(String::new(), |meant| format!("; did you mean \"{meant}\"?"));
-                    format!("there is no {} \"{text}\"; there are {}{meant}", $what, known.join(", "))
+                    let known = known.join(", ");
+                    FrontierError::new(format!("there is no {} \"{text}\"; there are {known}{meant}", $what))
                 })
             }
         }
@@ -134,7 +135,9 @@ impl LoadKind {
     }
 }
 
-by_name!(PathKind, "path", |text: &str| text.ends_with(".toml").then(|| rough::from_file(text).map(PathKind::Rough)));
+by_name!(PathKind, "path", |text: &str| text
+    .ends_with(".toml")
+    .then(|| rough::from_file(text).map(PathKind::Rough).map_err(FrontierError::from)));
 by_name!(LoadKind, "load", |_: &str| None);
 
 #[cfg(test)]
@@ -144,8 +147,8 @@ mod tests {
     #[test]
     fn names_read_with_hyphens_and_a_wrong_one_is_answered_with_the_nearest() {
         assert_eq!("Delayed-ACKs".parse(), Ok(PathKind::DelayedAcks));
-        assert!("jiter".parse::<PathKind>().unwrap_err().contains("did you mean \"jitter\"?"));
-        assert!("idel".parse::<LoadKind>().unwrap_err().contains("there is no load"));
+        assert!("jiter".parse::<PathKind>().unwrap_err().to_string().contains("did you mean \"jitter\"?"));
+        assert!("idel".parse::<LoadKind>().unwrap_err().to_string().contains("there is no load"));
         for kind in PathKind::known() {
             assert_eq!(kind.name().parse(), Ok(kind));
         }

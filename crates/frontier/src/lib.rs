@@ -36,6 +36,7 @@
 mod behaviour;
 mod cost;
 mod document;
+mod error;
 mod goals;
 mod grid;
 mod journal;
@@ -56,6 +57,7 @@ use flowstart_race::{Contestant, Race};
 
 pub use behaviour::behaviour;
 pub use document::{FRONTIER_SCHEMA_VERSION, Shown};
+pub use error::FrontierError;
 pub use goals::{Attainment, Goal, goals};
 pub use grid::{Cell, Grid, SIZES};
 pub use journal::{Damage, Journal, JournalError};
@@ -116,15 +118,14 @@ impl Seeds {
 }
 
 impl std::str::FromStr for Seeds {
-    type Err = String;
+    type Err = FrontierError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, FrontierError> {
         let wanted = text.trim().to_lowercase().replace('_', "-");
-        let known = Self::ALL.map(Self::name);
-        Self::ALL
-            .into_iter()
-            .find(|seeds| seeds.name() == wanted)
-            .ok_or_else(|| format!("\"{text}\" is no half of the seeds; there are {}", known.join(", ")))
+        Self::ALL.into_iter().find(|seeds| seeds.name() == wanted).ok_or_else(|| {
+            let known = Self::ALL.map(Self::name).join(", ");
+            FrontierError::new(format!("\"{text}\" is no half of the seeds; there are {known}"))
+        })
     }
 }
 
@@ -245,19 +246,20 @@ impl Frontier {
     ///
     /// # Errors
     /// One sentence about the first that cannot.
-    pub fn validate(&self) -> Result<(), String> {
+    pub fn validate(&self) -> Result<(), FrontierError> {
         self.grid.check()?;
         if self.grid.cells().is_empty() {
             let why = self.grid.left_out().map(|words| format!(". {}", words.trim_end_matches('.')));
-            return Err(format!("the grid has no cells{}", why.unwrap_or_default()));
+            let why = why.unwrap_or_default();
+            return Err(FrontierError::new(format!("the grid has no cells{why}")));
         }
         if self.seeds.is_empty() {
-            return Err("no seed is chosen".to_owned());
+            return Err(FrontierError::new("no seed is chosen"));
         }
         for cell in self.grid.cells() {
             for contestant in &self.contestants {
                 let race = cell.race(contestant, self.seeds[0]);
-                race.validate().map_err(|error| format!("{cell}: {error}"))?;
+                race.validate().map_err(|error| FrontierError::new(format!("{cell}: {error}")))?;
             }
         }
         Ok(())

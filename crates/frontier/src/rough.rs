@@ -4,7 +4,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use serde::Deserialize;
 
-use flowstart_scenario::{PathSpec, Profile, QueueSpec, UdpSpec};
+use flowstart_scenario::{PathSpec, Profile, QueueSpec, SpecError, UdpSpec};
 use flowstart_units::{Rate, Span};
 
 /// A kind of rough path.
@@ -130,7 +130,7 @@ pub fn rough_path(name: &str, capacity: Option<Rate>) -> Option<PathSpec> {
 static OWN: Mutex<Vec<&'static Rough>> = Mutex::new(Vec::new());
 
 /// The profile in a file, from now on known by the file's name.
-pub(crate) fn from_file(file: &str) -> Result<&'static str, String> {
+pub(crate) fn from_file(file: &str) -> Result<&'static str, SpecError> {
     let profile: Profile = file.parse()?;
     let rough: &'static Rough = Box::leak(Box::new(Rough::of_profile(file, profile)));
     OWN.lock().unwrap_or_else(PoisonError::into_inner).push(rough);

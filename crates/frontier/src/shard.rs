@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::FrontierError;
+
 /// Part `number` of `of`: cells and seeds are dealt out to the part that has least to do so far,
 /// the most expensive of a seed first, so that every part has about the same work. What a part is
 /// does not depend on what is finished already.
@@ -45,13 +47,15 @@ impl Dealer {
 }
 
 impl FromStr for Shard {
-    type Err = String;
+    type Err = FrontierError;
 
     /// Reads "3/16".
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, FrontierError> {
         let wrong = || {
             let most = Self::MOST;
-            format!("\"{text}\" is not a part of the work; it looks like \"3/16\", the third of 16 (at most {most})")
+            FrontierError::new(format!(
+                "\"{text}\" is not a part of the work; it looks like \"3/16\", the third of 16 (at most {most})"
+            ))
         };
         let (number, of) = text.split_once('/').ok_or_else(wrong)?;
         let (number, of) = number.trim().parse().ok().zip(of.trim().parse().ok()).ok_or_else(wrong)?;

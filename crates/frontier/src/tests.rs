@@ -70,7 +70,7 @@ fn halves_of_the_seeds_read_as_they_are_printed() {
     for half in Seeds::ALL {
         assert_eq!(half.name().parse(), Ok(half));
     }
-    assert!("odd".parse::<Seeds>().unwrap_err().contains("held-out"));
+    assert!("odd".parse::<Seeds>().unwrap_err().to_string().contains("held-out"));
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn keys_of_the_path_that_every_cell_has_are_raced_over_and_are_another_key_and_p
     // What cells differ in, and what is wrong, is refused.
     for (text, expected) in [("capacity = \"1 Mbit/s\"", "--capacity"), ("merged = 1", "did you mean `merged_acks`?")] {
         with.grid.with = Box::leak(Box::new([part(text)]));
-        assert!(with.validate().unwrap_err().contains(expected), "{text}");
+        assert!(with.validate().unwrap_err().to_string().contains(expected), "{text}");
     }
 }
 

@@ -1,9 +1,9 @@
 //! Keys of the path that every cell has.
 
 use flowstart_race::Race;
-use flowstart_scenario::{PathPart, PathSpec};
+use flowstart_scenario::{PathPart, PathSpec, SpecError};
 
-use super::{Grid, PathKind, rough};
+use super::{FrontierError, Grid, PathKind, rough};
 
 /// The path with these keys; [`Grid::check`] says if they are wrong, and then nothing is run.
 pub(crate) fn laid_over(path: &PathSpec, with: &[PathPart]) -> PathSpec {
@@ -18,24 +18,27 @@ impl Grid {
     ///
     /// # Errors
     /// One sentence about the first that is wrong, or that cells have of their own.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), FrontierError> {
         let own = |part: &&PathPart| OF_CELLS.iter().find(|(key, _)| part.name() == *key);
         if let Some((key, option)) = self.with.iter().find_map(|part| own(&part)).filter(|_| !self.as_is) {
-            return Err(format!(
+            return Err(FrontierError::new(format!(
                 "every cell has a {key} of its own: choose it with {option}, and not with --with {key}"
-            ));
+            )));
         }
         if self.sampled.is_some() && self.with.iter().any(|part| part.name() == "queue") {
             let why = "the queues of this grid's cells are drawn";
-            return Err(format!("{why}, so --with queue would have none of them; it is for --grid smooth and --as-is"));
+            return Err(FrontierError::new(format!(
+                "{why}, so --with queue would have none of them; it is for --grid smooth and --as-is"
+            )));
         }
-        PathPart::each_once(self.with).map_err(|error| format!("--with {error}"))?;
+        let wrong = |error: SpecError| FrontierError::new(format!("--with {error}"));
+        PathPart::each_once(self.with).map_err(wrong)?;
         // On the paths of all cells, as some keys are wrong only on some.
         let path = |path: &PathKind| {
             rough::named(path.name()).map_or_else(|| Race::default().path, |rough| rough.as_is().clone())
         };
         for spec in self.paths.iter().map(path) {
-            spec.with(self.with).map_err(|error| format!("--with {error}"))?;
+            spec.with(self.with).map_err(wrong)?;
         }
         Ok(())
     }

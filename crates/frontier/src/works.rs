@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flowstart_parallel::{Cancel, in_parallel};
 use flowstart_race::{Baselines, RaceError};
 
-use super::{Frontier, Record, Shard, Work, behaviour};
+use super::{Frontier, FrontierError, Record, Shard, Work, behaviour};
 use crate::shard::Dealer;
 
 /// Is told a record as soon as it is there.
@@ -59,7 +59,7 @@ impl Frontier {
     ///
     /// # Errors
     /// If it is not [valid](Frontier::validate) or no threads can be started.
-    pub fn run(&self, options: &RunOptions<'_>) -> Result<FrontierResult, String> {
+    pub fn run(&self, options: &RunOptions<'_>) -> Result<FrontierResult, FrontierError> {
         self.validate()?;
         let never = Cancel::default();
         let cancel = options.cancel.unwrap_or(&never);
@@ -85,10 +85,11 @@ impl Frontier {
                     progress(simulated, all as u64);
                 }
             }
-            Ok(finished)
+            Ok::<_, RaceError>(finished)
         };
-        for group in in_parallel(groups.len(), options.threads, cancel, |_| (), job)?.into_iter().flatten() {
-            for (number, record) in group.map_err(|error: RaceError| error.to_string())? {
+        let finished = in_parallel(groups.len(), options.threads, cancel, |_| (), job).map_err(FrontierError::new)?;
+        for group in finished.into_iter().flatten() {
+            for (number, record) in group? {
                 records[number] = Some(record);
             }
         }
@@ -96,12 +97,11 @@ impl Frontier {
     }
 
     /// The key of every piece of work.
-    fn keys(&self, works: &[Work], options: &RunOptions<'_>, cancel: &Cancel) -> Result<Vec<String>, String> {
+    fn keys(&self, works: &[Work], options: &RunOptions<'_>, cancel: &Cancel) -> Result<Vec<String>, FrontierError> {
         let contestants = self.contestants();
-        let found =
-            in_parallel(contestants.len(), options.threads, cancel, |_| (), |number| behaviour(&contestants[number]))?;
-        let behaviours: Vec<Option<String>> =
-            found.into_iter().map(Option::transpose).collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+        let job = |number: usize| behaviour(&contestants[number]);
+        let found = in_parallel(contestants.len(), options.threads, cancel, |_| (), job).map_err(FrontierError::new)?;
+        let behaviours: Vec<Option<String>> = found.into_iter().map(Option::transpose).collect::<Result<_, _>>()?;
         // A contestant is only missing after a cancellation, and then nothing is run.
         Ok(works
             .iter()

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use flowstart_scenario::{QueueSpec, SpecError};
 use flowstart_units::Span;
 
 use super::{PageArgs, runs};
@@ -86,6 +87,7 @@ pub(crate) struct FidelityArgs {
 }
 
 /// A queue, in the words in which it was given.
-fn queue(text: &str) -> Result<String, String> {
-    text.parse::<flowstart_scenario::QueueSpec>().map(|_| text.trim().to_owned())
+fn queue(text: &str) -> Result<String, SpecError> {
+    text.parse::<QueueSpec>()?;
+    Ok(text.trim().to_owned())
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use flowstart_frontier::{LoadKind, PathKind, Seeds, Shard};
+use flowstart_frontier::{FrontierError, LoadKind, PathKind, Seeds, Shard};
 use flowstart_race::Contestant;
 use flowstart_scenario::{Buffer, PathPart, Profile};
 use flowstart_units::{Rate, Span};
@@ -139,5 +139,6 @@ pub(crate) struct FrontierArgs {
 
 /// The path of a profile; a wrong name is answered with those of profiles, not with all kinds.
 fn profile(text: &str) -> Result<PathKind, String> {
-    text.parse().map_err(|error| text.parse::<Profile>().err().unwrap_or(error))
+    let named = text.parse::<Profile>();
+    text.parse().map_err(|error: FrontierError| named.map_or_else(|wrong| wrong.to_string(), |_| error.to_string()))
 }

@@ -37,7 +37,7 @@ const PATHS: [&str; 2] = ["paths.svg", "paths-delay.svg"];
 pub(crate) fn frontier(args: &FrontierArgs) -> Done {
     crate::compare::once_each(&args.contestants)?;
     let frontier = planned(args);
-    frontier.validate().map_err(Failure::Usage)?;
+    frontier.validate().map_err(Failure::usage)?;
     let races = |start: &&&str| frontier.contestants().iter().any(|contestant| contestant.start.name() == **start);
     let usual = SUBJECTS.iter().find(races).unwrap_or(&SUBJECTS[0]);
     let subject = args.subject.as_deref().unwrap_or(usual);
@@ -87,7 +87,7 @@ pub(crate) fn frontier(args: &FrontierArgs) -> Done {
         known: journal.as_ref().map(|journal| journal.known().clone()).unwrap_or_default(),
         shard: args.shard,
     };
-    let result = frontier.run(&options).map_err(Failure::Usage)?;
+    let result = frontier.run(&options).map_err(Failure::usage)?;
     bar.finish_and_clear();
     if let Some(journal) = journal {
         journal.close(&result).map_err(Failure::usage)?;
@@ -126,7 +126,7 @@ fn figure_is_there(frontier: &Frontier, subject: &str, args: &FrontierArgs) -> D
     let stopped = Cancel::default();
     stopped.cancel();
     let nothing = RunOptions { cancel: Some(&stopped), ..RunOptions::default() };
-    let result = frontier.run(&nothing).map_err(Failure::Usage)?;
+    let result = frontier.run(&nothing).map_err(Failure::usage)?;
     pages::alone(&frontier::page(&Shown::new(&result, subject), ""), args.page.figure.as_deref()).map(drop)
 }
 
