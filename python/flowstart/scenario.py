@@ -62,6 +62,11 @@ class Scenario:
     flow: Sequence[Flow] = field(default_factory=lambda: [Flow()])
     more: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        # Its first argument is the duration, and who has a dictionary means all of a scenario.
+        if isinstance(self.duration, Mapping):
+            raise TypeError("a dictionary is a scenario as it is: flowstart.run(dictionary)")
+
 
 Like = Scenario | Mapping[str, Any] | str | os.PathLike[str]
 

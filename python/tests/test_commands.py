@@ -302,6 +302,51 @@ except KeyboardInterrupt:
     assert (result.stdout.strip(), result.returncode) == ("interrupted", 0), result.stderr
 
 
+@pytest.mark.parametrize(
+    ("catches", "status"), [("KeyboardInterrupt", 0), ("ZeroDivisionError", 130)]
+)
+def test_a_process_ends_in_order_although_an_algorithm_catches_interrupts(catches, status):
+    program = f"""
+import flowstart, signal, threading, os, time
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+@flowstart.register
+class Stubborn(flowstart.FlowStart):
+    def on_ack(self, ack, window):
+        while True:
+            try:
+                while True:
+                    time.sleep(0.01)
+            except BaseException:
+                pass
+
+threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    flowstart.compare(["stubborn+cubic"], size=["100 kB"])
+except {catches}:
+    pass
+finally:
+    print("interrupted")
+"""
+    command = [sys.executable, "-c", program]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (result.stdout.strip(), result.returncode) == ("interrupted", status), result.stderr
+    assert "Fatal" not in result.stderr
+
+
+def test_a_dictionary_is_no_duration():
+    with pytest.raises(TypeError, match=r"flowstart.run\(dictionary\)"):
+        flowstart.Scenario({"duration": "1 s"})
+
+
+def test_tables_go_to_pandas_as_the_page_says():
+    pandas = pytest.importorskip("pandas", "3")
+    race = flowstart.compare(["cubic"], **QUICK)
+    frame = pandas.DataFrame.from_arrow(race.runs)
+    assert list(frame["contestant"]) == ["hystart+cubic"]
+
+
 def test_a_contestant_named_twice_is_refused():
     with pytest.raises(ValueError, match=r"hystart\+cubic is among the contestants twice"):
         flowstart.compare(["cubic", "hystart"])
