@@ -231,6 +231,10 @@ class VectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         self._over = np.zeros(num_envs, bool)
         self._random = np.random.default_rng()
 
+    def _still_open(self) -> None:
+        if self.closed:
+            raise gym.error.ClosedEnvironmentError("these environments are closed: make new ones")
+
     def _begin(self, index: int) -> None:
         drawn = self._draw(self._random)
         if not (
@@ -250,6 +254,7 @@ class VectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
     ) -> tuple[NDArray[np.float64], dict[str, Any]]:
         """Begin an episode in every environment."""
         del options
+        self._still_open()
         if isinstance(seed, list):
             if len(seed) != self.num_envs:
                 raise ValueError(f"{self.num_envs} environments need a seed each, not {len(seed)}")
@@ -272,6 +277,7 @@ class VectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         dict[str, Any],
     ]:
         """Advance every environment by a round trip."""
+        self._still_open()
         given = np.ascontiguousarray(actions, np.float64)
         if given.shape != (self.num_envs, _ACTIONS):
             wanted = f"{_ACTIONS} numbers for each of {self.num_envs} environments"
@@ -295,6 +301,7 @@ class _Single(gym.Env[NDArray[np.float64], NDArray[np.float64]]):
 
     def __init__(self, **options: Any) -> None:
         self._many = VectorEnv(self.kind, 1, threads=1, **options)
+        self._over = False
         self.observation_space = self._many.single_observation_space
         self.action_space = self._many.single_action_space
 
@@ -303,14 +310,19 @@ class _Single(gym.Env[NDArray[np.float64], NDArray[np.float64]]):
     ) -> tuple[NDArray[np.float64], dict[str, Any]]:
         super().reset(seed=seed)
         observations, info = self._many.reset(seed=seed, options=options)
+        self._over = False
         return observations[0], info
 
     def step(
         self, action: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], float, bool, bool, dict[str, Any]]:
+        # The many would begin the next episode by themselves.
+        if self._over:
+            raise gym.error.ResetNeeded("the episode is over: reset the environment, then step")
         observations, rewards, terminated, truncated, info = self._many.step(
             np.asarray(action, np.float64)[None]
         )
+        self._over = bool(terminated[0] or truncated[0])
         return observations[0], float(rewards[0]), bool(terminated[0]), bool(truncated[0]), info
 
 

@@ -403,3 +403,28 @@ def test_a_draw_that_gives_something_else_is_an_error(drawn):
     many = environments.VectorEnv(num_envs=1, draw=lambda random: drawn)
     with pytest.raises(TypeError, match="a scenario and a capacity"):
         many.reset(seed=1)
+
+
+def test_a_step_after_the_end_of_an_episode_needs_a_reset():
+    import gymnasium
+
+    env = gymnasium.make("flowstart/FlowStart-v0").unwrapped
+    env.reset(seed=1)
+    leave = np.array([0.0, 0.0, 1.0])
+    assert env.step(leave)[2]
+    with pytest.raises(gymnasium.error.ResetNeeded, match="the episode is over"):
+        env.step(leave)
+    env.reset()
+    env.step(leave)
+
+
+def test_what_is_closed_takes_no_steps():
+    import gymnasium
+
+    env = environments.VectorEnv(num_envs=1)
+    env.reset(seed=1)
+    env.close()
+    env.close()
+    for call in (env.reset, lambda: env.step(np.zeros((1, 3)))):
+        with pytest.raises(gymnasium.error.ClosedEnvironmentError, match="closed"):
+            call()
