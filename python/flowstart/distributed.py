@@ -59,13 +59,25 @@ def _whole(error: Exception) -> Exception:
     return RuntimeError("".join(traceback.format_exception(error)))
 
 
+#: How the sentence about a name that nobody registered goes on.
+_UNKNOWN = re.compile("unknown (flow start|congestion avoidance)")
+
+
+def _hinted(error: Exception) -> Exception:
+    """Say of a name that a worker does not know how it would."""
+    if not isinstance(error, ValueError) or not _UNKNOWN.search(str(error)):
+        return error
+    how = 'workers know an algorithm of your own if its module is named: modules=["my_algorithms"]'
+    return ValueError(f"{error}; {how}")
+
+
 def _shard(words: list[str], modules: Sequence[str]) -> bytes:
     """Run a shard of a grid and give its records."""
     _import(modules)
     try:
         return _records(words)
     except Exception as error:
-        raise _whole(error) from None
+        raise _hinted(_whole(error)) from None
 
 
 def _records(words: list[str]) -> bytes:
@@ -80,7 +92,7 @@ def _document(words: list[str], modules: Sequence[str]) -> bytes:
     try:
         return _printed([*words, "--threads=1", "--json"])[0].encode()
     except Exception as error:
-        raise _whole(error) from None
+        raise _hinted(_whole(error)) from None
 
 
 #: The name of what is kept, a function and its arguments.

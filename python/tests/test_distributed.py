@@ -113,6 +113,17 @@ def test_the_sources_of_a_package_count(tmp_path, monkeypatch):
     assert len(seen) == 4
 
 
+def test_of_an_unknown_algorithm_it_is_said_how_workers_know_it(tmp_path):
+    @flowstart.register(name="only_here")
+    class Only(flowstart.FlowStart):
+        """Known to this process alone."""
+
+    for call in (distributed.frontier, distributed.attainable_rate):
+        options = GRID_1 if call is distributed.frontier else {}
+        with pytest.raises(ValueError, match=r"unknown flow start.*modules=\["):
+            call(["only_here+cubic"], out=tmp_path, workers=1, **options)
+
+
 def test_algorithms_of_modules_take_part(tmp_path):
     out = tmp_path / "parts"
     distributed.frontier(
