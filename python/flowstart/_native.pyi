@@ -64,7 +64,11 @@ class Round:
 
 @final
 class Window:
-    """Congestion window and slow-start threshold, in packets. Both can be set."""
+    """Congestion window and slow-start threshold, in packets.
+
+    Both can be set by the methods that decide about the window, until they return; elsewhere that
+    is an AttributeError.
+    """
 
     cwnd: int
     ssthresh: int

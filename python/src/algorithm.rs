@@ -79,18 +79,44 @@ pub(crate) struct Round {
     in_flight: u32,
 }
 
+/// Whether what is set in a window counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    Counts,
+    /// In a call that is told of the window, and what it does in place of changing it.
+    No(&'static str),
+    /// The call that it was given to is over.
+    Over,
+}
+
 /// The window that start and avoidance share.
-#[pyclass(get_all, module = "flowstart._native")]
+#[pyclass(module = "flowstart._native")]
 pub(crate) struct Window {
     /// Congestion window in packets.
+    #[pyo3(get)]
     cwnd: u32,
     /// Slow-start threshold in packets; 0x7fffffff before the first reduction.
+    #[pyo3(get)]
     ssthresh: u32,
+    change: Change,
+}
+
+impl Window {
+    /// Refuses a change that nobody would hear of.
+    fn may_change(&self) -> PyResult<()> {
+        match self.change {
+            Change::Counts => Ok(()),
+            Change::No(why) => Err(PyAttributeError::new_err(why)),
+            Change::Over => Err(PyAttributeError::new_err(
+                "this window belongs to a call that is over: change the one that a method is given",
+            )),
+        }
+    }
 }
 
 /// A count of packets that Python code gives.
 fn packets(value: &Bound<'_, PyAny>, what: &str) -> PyResult<u32> {
-    // True is 1 for Python; who returns it means something else.
+    // True is 1 for Python; who gives it means something else.
     if value.is_instance_of::<PyBool>() {
         return Err(PyTypeError::new_err(format!("{what} must be a whole number of packets, not {value}")));
     }
@@ -108,6 +134,9 @@ fn packets(value: &Bound<'_, PyAny>, what: &str) -> PyResult<u32> {
 /// A number that Python code gives, or `None`.
 fn number(value: &Bound<'_, PyAny>, what: &str, unit: &str) -> PyResult<Option<f64>> {
     let text = || format!("{what} must be a number of {unit} or None, not {value}");
+    if value.is_instance_of::<PyBool>() {
+        return Err(PyTypeError::new_err(text()));
+    }
     let number = value.extract::<Option<f64>>().map_err(|error| {
         if error.is_instance_of::<PyOverflowError>(value.py()) {
             PyValueError::new_err(text())
@@ -134,18 +163,21 @@ fn rate(value: &Bound<'_, PyAny>, what: &str) -> PyResult<Option<Rate>> {
 impl Window {
     #[setter]
     fn set_cwnd(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.may_change()?;
         self.cwnd = packets(value, "cwnd")?;
         Ok(())
     }
 
     #[setter]
     fn set_ssthresh(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.may_change()?;
         self.ssthresh = packets(value, "ssthresh")?;
         Ok(())
     }
 
     /// Standard slow start for this many acknowledged packets; what is left for avoidance.
     fn slow_start(&mut self, acked: &Bound<'_, PyAny>) -> PyResult<u32> {
+        self.may_change()?;
         let acked = packets(acked, "acked")?;
         let mut state = State { cwnd: self.cwnd, ssthresh: self.ssthresh };
         let left = state.slow_start(acked);
@@ -256,8 +288,8 @@ impl Clone for Object {
         let made = Python::attach(|py| -> PyResult<Self> {
             let object = py.import("copy")?.call_method1("deepcopy", (&self.object,))?.unbind();
             let methods = Methods::of(py, &object, |name| self.methods.has(name))?;
-            let Window { cwnd, ssthresh } = *self.window.borrow(py);
-            let window = Py::new(py, Window { cwnd, ssthresh })?;
+            let Window { cwnd, ssthresh, change } = *self.window.borrow(py);
+            let window = Py::new(py, Window { cwnd, ssthresh, change })?;
             Ok(Self { object, window, methods, rounds: self.rounds.clone() })
         });
         made.unwrap_or_else(|error| raise(error))
@@ -283,7 +315,8 @@ impl Object {
             let arguments = (connection.initial_window, connection.mss, connection.seed);
             let (object, names): (Py<PyAny>, Vec<String>) = factory.call1(py, arguments)?.extract(py)?;
             let methods = Methods::of(py, &object, |name| names.iter().any(|own| own == name))?;
-            let window = Py::new(py, Window { cwnd: connection.initial_window, ssthresh: u32::MAX })?;
+            let window =
+                Py::new(py, Window { cwnd: connection.initial_window, ssthresh: u32::MAX, change: Change::Over })?;
             Ok(Self { object, window, methods, rounds: Rounds::default() })
         });
         made.unwrap_or_else(|error| raise(error))
@@ -296,14 +329,36 @@ impl Object {
         method: impl FnOnce(&Methods) -> Option<&Py<PyAny>>,
         call: impl FnOnce(Python<'_>, &Py<PyAny>, &Py<Window>) -> PyResult<T>,
     ) -> Option<T> {
+        self.with_window(state, Change::Counts, method, call)
+    }
+
+    /// The same for a method that only sees the window, and what it does in place of changing it.
+    fn showing<T>(
+        &mut self,
+        state: &State,
+        instead: &'static str,
+        method: impl FnOnce(&Methods) -> Option<&Py<PyAny>>,
+        call: impl FnOnce(Python<'_>, &Py<PyAny>, &Py<Window>) -> PyResult<T>,
+    ) -> Option<T> {
+        self.with_window(&mut state.clone(), Change::No(instead), method, call)
+    }
+
+    fn with_window<T>(
+        &mut self,
+        state: &mut State,
+        change: Change,
+        method: impl FnOnce(&Methods) -> Option<&Py<PyAny>>,
+        call: impl FnOnce(Python<'_>, &Py<PyAny>, &Py<Window>) -> PyResult<T>,
+    ) -> Option<T> {
         let method = method(&self.methods)?;
         let called = Python::attach(|py| {
             {
                 let mut shown = self.window.borrow_mut(py);
-                (shown.cwnd, shown.ssthresh) = (state.cwnd, state.ssthresh);
+                (shown.cwnd, shown.ssthresh, shown.change) = (state.cwnd, state.ssthresh, change);
             }
             let value = call(py, method, &self.window)?;
-            let shown = self.window.borrow(py);
+            let mut shown = self.window.borrow_mut(py);
+            shown.change = Change::Over;
             *state = State { cwnd: shown.cwnd.clamp(1, MOST_WINDOW), ssthresh: shown.ssthresh.max(2) };
             Ok(value)
         });
@@ -426,24 +481,30 @@ impl FlowStart for PythonStart {
     }
 
     fn departure(&mut self, now: Time, _next: &Next, window: &State) -> Option<Departure> {
-        let mut state = *window;
-        let at = self.0.with(
-            &mut state,
+        let at = self.0.showing(
+            window,
+            "departure cannot change the window: it may be asked several times, and says when a packet leaves",
             |methods| methods.departure.as_ref(),
             |py, departure, window| {
                 let (value, what) = (departure.call1(py, (instant(now), window))?, "what departure returns");
                 match number(value.bind(py), what, "seconds")? {
-                    Some(at) if at.is_infinite() => Err(PyValueError::new_err(format!(
+                    Some(at) if at.abs() > LATEST => Err(PyValueError::new_err(format!(
                         "{what} must be a number of seconds or None, not {at}: a packet that never leaves ends nothing"
                     ))),
                     at => Ok(at),
                 }
             },
         )??;
-        let at = Time::from_nanos((at.clamp(0.0, 1e9) * 1e9) as u64);
+        let at = Time::from_nanos((at.max(0.0) * 1e9) as u64);
         Some(if at > now { Departure::At(at) } else { Departure::Now })
     }
 }
+
+/// Seconds of virtual time after which nothing leaves: no simulation lasts so long.
+const LATEST: f64 = 1e9;
+
+/// What an avoidance does in place of changing a window that it is told of.
+const TOLD: &str = "on_ack and on_round of a congestion avoidance cannot change the window: grow sets it";
 
 #[derive(Clone)]
 struct PythonAvoidance(Object);
@@ -451,15 +512,16 @@ struct PythonAvoidance(Object);
 impl CongestionAvoidance for PythonAvoidance {
     fn on_ack(&mut self, ack: &Event, window: &State) {
         let object = &mut self.0;
-        let mut state = *window;
-        object.with(
-            &mut state,
+        object.showing(
+            window,
+            TOLD,
             |methods| methods.on_ack.as_ref(),
             |py, on_ack, window| on_ack.call1(py, (Ack::new(ack), window)).map(drop),
         );
         if let Some(round) = object.methods.on_round.is_some().then(|| object.rounds.on_ack(ack)).flatten() {
-            object.with(
-                &mut state,
+            object.showing(
+                window,
+                TOLD,
                 |methods| methods.on_round.as_ref(),
                 |py, on_round, window| on_round.call1(py, (round, window)).map(drop),
             );
@@ -475,9 +537,9 @@ impl CongestionAvoidance for PythonAvoidance {
     }
 
     fn reduce(&mut self, now: Time, signal: Signal, window: &State) -> u32 {
-        let mut state = *window;
-        let reduced = self.0.with(
-            &mut state,
+        let reduced = self.0.showing(
+            window,
+            "reduce cannot change the window: it returns the threshold",
             |methods| methods.reduce.as_ref(),
             |py, reduce, window| {
                 packets(reduce.call1(py, (instant(now), name(signal), window))?.bind(py), "what reduce returns")

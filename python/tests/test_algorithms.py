@@ -249,10 +249,13 @@ def test_odd_answers_of_a_start_leave_a_race(method, answer):
         ("on_ack", flowstart.Exit(True), TypeError),
         ("on_signal", True, TypeError),
         ("on_signal", False, TypeError),
+        ("departure", True, TypeError),
+        ("on_ack", flowstart.Exit(10, rate=True), TypeError),
         ("departure", "soon", TypeError),
         ("departure", float("nan"), ValueError),
         ("departure", float("inf"), ValueError),
         ("departure", 10**400, ValueError),
+        ("departure", 1e300, ValueError),
     ],
 )
 def test_answers_that_mean_nothing_are_an_error(method, answer, wrong):
@@ -263,7 +266,8 @@ def test_answers_that_mean_nothing_are_an_error(method, answer, wrong):
 
 
 @pytest.mark.parametrize(
-    ("rate", "wrong"), [(10**400, ValueError), (float("nan"), ValueError), ("fast", TypeError)]
+    ("rate", "wrong"),
+    [(10**400, ValueError), (float("nan"), ValueError), ("fast", TypeError), (True, TypeError)],
 )
 def test_rates_that_are_no_numbers_are_refused_in_a_sentence(rate, wrong):
     kind = type("Odd", (Reno,), {"pacing_rate": lambda self: rate})
@@ -384,3 +388,51 @@ def test_windows_that_are_no_counts_are_refused_in_a_sentence(wrong, error):
 
     with pytest.raises(error, match=r"cwnd of an Exit must be .* packets, not"):
         flowstart.compare(["leaves_with_wrong_windows+cubic"], capacity="10 Mbit/s", size=["30 kB"])
+
+
+@pytest.mark.parametrize("change", ["cwnd", "ssthresh", "slow_start"])
+@pytest.mark.parametrize(
+    ("base", "method", "why"),
+    [
+        (flowstart.FlowStart, "departure", "departure cannot change the window"),
+        (Reno, "on_ack", "grow sets it"),
+        (Reno, "on_round", "grow sets it"),
+        (Reno, "reduce", "reduce cannot change the window"),
+    ],
+)
+def test_a_window_that_cannot_be_changed_says_so(base, method, why, change):
+    def changes(self, *given):
+        if change == "slow_start":
+            given[-1].slow_start(1)
+        else:
+            setattr(given[-1], change, 10)
+
+    flowstart.register(name="changes_windows")(type("Changes", (base,), {method: changes}))
+    start = base is flowstart.FlowStart
+    with pytest.raises(AttributeError, match=why):
+        race("changes_windows+cubic" if start else "slow_start+changes_windows", buffer="5 packets")
+
+
+def test_a_window_that_was_kept_is_that_of_a_call_that_is_over():
+    kept = []
+
+    @flowstart.register(name="keeps_windows")
+    class Keeps(flowstart.FlowStart):
+        def on_ack(self, ack, window):
+            window.cwnd += 1
+            kept.append(window)
+
+    assert race("keeps_windows+cubic").complete
+    assert kept[-1].cwnd > 0
+    with pytest.raises(AttributeError, match="belongs to a call that is over"):
+        kept[-1].cwnd = 10
+
+
+def test_who_sends_nothing_is_named_in_the_remarks():
+    @flowstart.register(name="sends_nothing")
+    class Nothing(flowstart.FlowStart):
+        def departure(self, now, window):
+            return 1e9
+
+    result = race("sends_nothing+cubic", size=["30 kB"])
+    assert "sends_nothing+cubic completed no transfer in any run" in result.remarks
