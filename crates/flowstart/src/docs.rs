@@ -78,6 +78,14 @@ pub(crate) fn docs(args: &DocsArgs) -> Done {
         note(&format!("{} not up to date in {}; run `flowstart docs`", stale.join(", "), args.dir.display()));
         return Err(Failure::Check);
     }
+    // First of all: who keeps pages of their own by such a name has none of them replaced.
+    let is_foreign = |(name, _): &&(String, String)| is_foreign(&args.dir.join(name));
+    if let Some((name, _)) = pages.iter().find(is_foreign) {
+        return Err(Failure::Usage(format!(
+            "{} was not written by `flowstart docs`: move it, or name another folder",
+            args.dir.join(name).display()
+        )));
+    }
     prepare_folder(&args.dir)?;
     for (name, text) in &pages {
         let path = args.dir.join(name);
@@ -91,6 +99,20 @@ pub(crate) fn docs(args: &DocsArgs) -> Done {
 
 fn is_current(path: &Path, text: &str) -> bool {
     std::fs::read_to_string(path).is_ok_and(|old| old == text)
+}
+
+/// The words in a picture that an earlier one has, too: its command is in it.
+const OF_PICTURES: &str = "flowstart explain-chirp";
+
+/// Whether there is a file that this command did not write.
+fn is_foreign(path: &Path) -> bool {
+    if path.symlink_metadata().is_err() {
+        return false;
+    }
+    let is_picture = path.extension().is_some_and(|ending| ending == "svg");
+    let ours =
+        |text: &str| if is_picture { text.contains(OF_PICTURES) } else { text.starts_with(GENERATED.trim_end()) };
+    !std::fs::read_to_string(path).is_ok_and(|text| ours(&text))
 }
 
 /// Everything that has a name.

@@ -337,6 +337,25 @@ fn generated_pages_are_up_to_date_after_docs_and_stale_after_a_change() {
 
 /// Run `flowstart docs` in the repository's root if this fails.
 #[test]
+#[test]
+fn docs_replaces_no_page_that_it_did_not_write() {
+    let folder = empty();
+    let pages = folder.path().join("docs");
+    std::fs::create_dir(&pages).expect("made");
+    // The last that is written, and the first picture.
+    for (name, text) in
+        [("command-line.md", "# How to call my program\n"), ("pictures/chirp-departures.svg", "<svg/>\n")]
+    {
+        std::fs::create_dir_all(pages.join(name).parent().expect("a folder")).expect("made");
+        std::fs::write(pages.join(name), text).expect("written");
+        let said = refusal(folder.path(), &["docs"]);
+        assert!(said.starts_with(&format!("error: docs/{name} was not written by `flowstart docs`")), "{said}");
+        assert_eq!(std::fs::read_to_string(pages.join(name)).expect("there"), text);
+        assert!(!pages.join("names.md").exists(), "nothing is half written");
+        std::fs::remove_file(pages.join(name)).expect("removed");
+    }
+}
+
 fn the_repositorys_generated_pages_are_up_to_date() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     output(&root, &["docs", "--check"]);
