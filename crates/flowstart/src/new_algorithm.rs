@@ -198,6 +198,13 @@ mod tests {
             let text = std::fs::read_to_string(folder.path().join("mine").join(file)).unwrap();
             assert!(!text.contains("my_start") && !text.contains("@SOURCE@"), "{file}");
         }
+        let manifest = std::fs::read_to_string(folder.path().join("mine/Cargo.toml")).unwrap();
+        let manifest: toml::Table = toml::from_str(&manifest).unwrap();
+        let dev = &manifest["profile"]["dev"];
+        // `package."*"` would be build scripts and macros, too.
+        assert!(dev.get("package").is_none());
+        let level = |of: &toml::Value| of["opt-level"].as_integer();
+        assert_eq!((level(dev), level(&dev["build-override"])), (Some(3), Some(0)));
         assert!(new_algorithm(&args("mine", None)).is_err(), "what is there stays");
     }
 }
