@@ -89,7 +89,9 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Done {
         args.record.as_ref().map_or(Ok(()), |file| kept::keep(file, &ran, args.full))
     };
     let written = write();
-    let shown = show(&papers, &ran.results, None, Some(ran.took), args);
+    // The time of what was interrupted went into figures that are not among these.
+    let took = ran.interrupted.is_none().then_some(ran.took);
+    let shown = show(&papers, &ran.results, None, took, args);
     let quiet = args.json || args.markdown;
     if let Some(folder) = args.plot.as_ref().filter(|_| written.is_ok() && !quiet) {
         print(&format!("figures: {}\n", folder.join(PAGE).display()))?;
@@ -97,7 +99,8 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Done {
     written?;
     if let Some(missing) = &ran.interrupted {
         note(missing);
-        return Err(Failure::Interrupted);
+        let kept = args.plot.is_some() || args.record.is_some() || !args.page.pages.is_empty();
+        return Err(if kept { Failure::Interrupted } else { Failure::InterruptedUnkept("--record") });
     }
     shown
 }

@@ -88,10 +88,10 @@ fn an_interrupted_reproduction_keeps_the_figures_that_were_finished() {
     };
     figure("short", "500 ms");
     figure("long", "10000 s");
-    let run = |what: &[&str]| {
+    let run_with = |what: &[&str], kept: &[&str]| {
         let mut command = program();
         command.current_dir(folder.path()).arg("reproduce").args(what).args(["--threads", "1"]);
-        let child = command.args(["--record=kept.json", "-o", "x.md"]);
+        let child = command.args(kept);
         let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
         std::thread::sleep(Duration::from_secs(2));
         assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill").success());
@@ -99,6 +99,7 @@ fn an_interrupted_reproduction_keeps_the_figures_that_were_finished() {
         assert_eq!(ended.status.code(), Some(130));
         [ended.stdout, ended.stderr].map(|text| String::from_utf8(text).expect("UTF-8"))
     };
+    let run = |what: &[&str]| run_with(what, &["--record=kept.json", "-o", "x.md"]);
     let [shown, said] = run(&["long.toml"]);
     assert_eq!((shown.as_str(), said.as_str()), ("", "interrupted before anything was finished\n"));
     assert!(!folder.path().join("kept.json").exists(), "an empty record is left behind");
@@ -112,6 +113,10 @@ fn an_interrupted_reproduction_keeps_the_figures_that_were_finished() {
     assert!(page.contains("Interrupted: 1 of 2 figures were finished."), "{page}");
     let again = program().current_dir(folder.path()).args(["reproduce", "--recorded=kept.json", "short.toml"]).output();
     assert!(again.expect("run").status.success());
+    // Where nothing is kept that is not said, nor a speed that counts what was not finished.
+    let [shown, said] = run_with(&["short.toml", "long.toml"], &[]);
+    assert!(shown.contains("short.toml: short") && !shown.contains("packets/s"), "{shown}");
+    assert!(said.ends_with("\ninterrupted; what was finished is shown, and --record keeps it\n"), "{said}");
 }
 
 /// Without a folder nothing was kept, though it was said; a part was shown as the whole.
