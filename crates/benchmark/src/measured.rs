@@ -31,7 +31,7 @@ pub enum MeasuredError {
 impl fmt::Display for MeasuredError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Io(error) => write!(f, "cannot be opened: {error}"),
+            Self::Io(error) => write!(f, "cannot be opened: {}", flowstart_files::why(error)),
             Self::Ending => f.write_str("is no file of measurements by its ending; known are .csv and .parquet"),
             Self::NoParquet => f.write_str(
                 "is a Parquet file, which this program was built without: give it as .csv, or build the program \
@@ -54,6 +54,11 @@ pub type ParquetReader = fn(File) -> Result<Records, RecordError>;
 
 fn open(path: &Path, parquet: Option<ParquetReader>) -> Result<Records, MeasuredError> {
     let file = File::open(path).map_err(MeasuredError::Io)?;
+    flowstart_files::reads(path);
+    // A folder can be opened, and whoever reads it hears of a number.
+    if file.metadata().is_ok_and(|file| file.is_dir()) {
+        return Err(MeasuredError::Io(std::io::ErrorKind::IsADirectory.into()));
+    }
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_lowercase();
     let records: Result<Records, RecordError> = match ending.as_str() {
         "csv" => read_csv(std::io::BufReader::new(file)).map(|records| Box::new(records) as Records),

@@ -63,7 +63,7 @@ fn times(text: &str) -> Result<Vec<Times>, String> {
                 "" => format!(
                     "line {line}: {name} is empty; a chirp says something only if every packet was acknowledged"
                 ),
-                _ => format!("line {line}: {name}: \"{field}\" is not a time in seconds such as 0.0125"),
+                _ => format!("line {line}: {name}: \"{field:.60}\" is not a time in seconds such as 0.0125"),
             })
         };
         let packet = Times { sent: seconds(sent, "sent")?, acked: seconds(acked, "acked")? };

@@ -6,7 +6,8 @@
 //! that file's permissions. Where the system lets files be without a name (Linux, on most file
 //! systems) nothing is left of it if the program is killed; elsewhere a hidden file is. A symbolic
 //! link stays: what it names is replaced. What is no regular file (a device, a pipe that somebody
-//! reads) cannot be replaced: it is given the bytes as they come.
+//! reads) cannot be replaced: it is given the bytes as they come. What a command [reads] is not
+//! replaced while it runs.
 //!
 //! ```
 //! use std::io::Write as _;
@@ -31,10 +32,14 @@ use std::path::{Path, PathBuf};
 use tempfile::{Builder, NamedTempFile, PersistError};
 
 mod held;
+mod inputs;
 #[cfg(unix)]
 mod unix;
+mod why;
 
 pub use held::HeldFolder;
+pub use inputs::{heeding_inputs, input_at, reads};
+pub use why::{why, why_unread};
 
 /// Most symbolic links that lead from one to the next (Linux: 40).
 const MOST_LINKS: usize = 40;
@@ -59,8 +64,10 @@ impl WholeFile {
     ///
     /// # Errors
     /// If the folder cannot be made or written, if the name is a folder's or none, or if it is that
-    /// of a pipe that nobody reads, not after a second either.
+    /// of a pipe that nobody reads, not after a second either; or that of a file that the command
+    /// [reads].
     pub fn create(path: &Path) -> io::Result<Self> {
+        inputs::spare(path)?;
         let old = fs::metadata(path).ok();
         if old.as_ref().is_some_and(fs::Metadata::is_dir) {
             return Err(io::ErrorKind::IsADirectory.into());

@@ -176,7 +176,7 @@ mod tests {
                             | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
                     );
                     // A file that is the reader's.
-                    let theirs = error.to_string().contains("No such file");
+                    let theirs = error.to_string().contains("no such file");
                     if !(asks || theirs || named && lacks) {
                         wrong.push(format!("{}: {command}\n  {}", path.display(), error.render()));
                     }

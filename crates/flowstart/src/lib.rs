@@ -81,6 +81,11 @@ pub fn main() -> ExitCode {
 pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     interrupt::heed_nohup();
     interrupt::survive_limits_of_files();
+    // Options name files that are read with them.
+    flowstart_files::heeding_inputs(|| status_of(arguments))
+}
+
+fn status_of(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let outcome = match Cli::try_parse_from(arguments) {
         Ok(cli) => obey(&cli.command),
         Err(error) if is_a_value(&error) => Err(refused(&error)),

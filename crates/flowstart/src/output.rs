@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use flowstart_files::HeldFolder;
+use flowstart_files::{HeldFolder, heeding_inputs, input_at, why, why_unread};
 use flowstart_report::Terminal;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -60,7 +60,7 @@ impl Failure {
         // Who creates a folder creates those around it, too.
         let refusing = || {
             let mut around = path.ancestors().skip(1).take(if doing == "create" { usize::MAX } else { 1 });
-            let new = doing != "read" && path.symlink_metadata().is_err();
+            let new = path.symlink_metadata().is_err();
             around.find(|folder| folder.is_dir()).filter(|_| new)
         };
         let not_there = || match refusing() {
@@ -68,15 +68,9 @@ impl Failure {
             None => "no such file or folder".to_owned(),
         };
         let why = match error.kind() {
+            _ if doing == "read" => why_unread(path, error),
             io::ErrorKind::NotFound => not_there(),
-            io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-            io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
-            io::ErrorKind::NotADirectory => "a part of the path is a file, not a folder".to_owned(),
-            io::ErrorKind::AlreadyExists => "a file of that name is in the way".to_owned(),
-            io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
-            io::ErrorKind::StorageFull => "no space is left".to_owned(),
-            io::ErrorKind::FileTooLarge => "it is longer than files may be here (ulimit -f)".to_owned(),
-            _ => error.to_string(),
+            _ => why(error),
         };
         Self::Usage(format!("cannot {doing} {}: {why}", path.display()))
     }
@@ -144,7 +138,7 @@ pub(crate) fn printed(outcome: io::Result<()>) -> Done {
     match outcome {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Failure::BrokenPipe),
-        Err(error) => Err(Failure::Usage(format!("cannot write to standard output: {error}"))),
+        Err(error) => Err(Failure::Usage(format!("cannot write to standard output: {}", why(&error)))),
     }
 }
 
@@ -168,10 +162,10 @@ thread_local! {
 }
 
 /// Does a command; if it fails, folders that it made and put nothing into are gone again. Those
-/// that it holds are let go of.
+/// that it holds are let go of. What it reads is not overwritten.
 pub(crate) fn leaving_nothing(work: impl FnOnce() -> Done) -> Done {
     let before = (MADE.take(), HELD.take());
-    let outcome = work();
+    let outcome = heeding_inputs(work);
     HELD.replace(before.1);
     let made = MADE.replace(before.0);
     if outcome.is_err() {
@@ -181,8 +175,21 @@ pub(crate) fn leaving_nothing(work: impl FnOnce() -> Done) -> Done {
     outcome
 }
 
+/// Refuses the name by which other programs call standard output: here it would be a file, or a
+/// folder.
+fn not_standard_output(path: &Path) -> Done {
+    if path != Path::new("-") {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        "\"-\" would be a file or folder of that name, not standard output: --json prints the document there, and ./- \
+         names a file",
+    ))
+}
+
 /// Makes sure that a folder exists and takes files, before anything costly is done.
 pub(crate) fn prepare_folder(folder: &Path) -> Done {
+    not_standard_output(folder)?;
     let missing: Vec<PathBuf> = folder
         .ancestors()
         .take_while(|part| !part.as_os_str().is_empty() && !part.exists())
@@ -230,6 +237,7 @@ fn hold_within(folder: &Path, patience: Duration) -> Result<HeldFolder, Failure>
 
 /// The ending of a file, which must be one of the known ones: it says in what format to write.
 pub(crate) fn ending(file: &Path, known: &[&'static str]) -> Result<&'static str, Failure> {
+    not_standard_output(file)?;
     let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_lowercase();
     known.iter().copied().find(|known| *known == ending).ok_or_else(|| {
         Failure::Usage(format!(
@@ -240,8 +248,25 @@ pub(crate) fn ending(file: &Path, known: &[&'static str]) -> Result<&'static str
     })
 }
 
-/// Makes sure that a file can be written, before anything costly is done.
+/// Refuses to write files of which one is read, before anything is made or done.
+pub(crate) fn spare_inputs(files: impl IntoIterator<Item = PathBuf>) -> Done {
+    match files.into_iter().find_map(|file| Some((input_at(&file)?, file))) {
+        None => Ok(()),
+        Some((input, file)) if input == file => {
+            Err(Failure::Usage(format!("{} would be overwritten, which is read: name another place", input.display())))
+        }
+        Some((input, file)) => Err(Failure::Usage(format!(
+            "{} would be overwritten, which is read, by {}: name another place",
+            input.display(),
+            file.display()
+        ))),
+    }
+}
+
+/// Makes sure that a file can be written and is none that is read, before anything costly is done.
 pub(crate) fn prepare_file(path: &Path) -> Done {
+    not_standard_output(path)?;
+    spare_inputs([path.to_owned()])?;
     // A name that ends so is that of a folder, though none is there yet.
     if path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/") {
         return Err(Failure::Usage(format!("cannot write {}: it is a folder", path.display())));

@@ -7,6 +7,7 @@ use flowstart_parallel::Cancel;
 use flowstart_report::{Cell, Column, Page, Table, one_line};
 use flowstart_results::{
     Document, Format, Provenance, Results, Table as Rows, Value, run_scenario, run_to_write, write_results,
+    written_names,
 };
 use flowstart_scenario::{Compiled, OutputSpec, Scenario};
 use flowstart_simulator::Traffic;
@@ -16,7 +17,7 @@ use crate::args::RunArgs;
 use crate::captures::capture;
 use crate::formats::formats;
 use crate::interrupt;
-use crate::output::{Done, Failure, note, prepare_folder, print, print_document, progress, take_folder};
+use crate::output::{Done, Failure, note, prepare_folder, print, print_document, progress, spare_inputs, take_folder};
 use crate::pages;
 use crate::scenario::{load, tell_ignorant};
 use crate::session::command_line;
@@ -94,6 +95,10 @@ pub(crate) fn run(args: &RunArgs) -> Done {
 pub(crate) fn prepare_output(args: &RunArgs) -> Done {
     pages::may_be_chosen(&pages_of::TITLES, &args.page)?;
     if let Some(folder) = &args.out {
+        let names = names(&args.files);
+        let several = names.len() > 1;
+        let folders = names.iter().map(|name| if several { folder.join(name) } else { folder.clone() });
+        spare_inputs(folders.flat_map(|folder| written_names().into_iter().map(move |name| folder.join(name))))?;
         take_folder(folder)?;
     }
     if let Some(folder) = &args.pcap {

@@ -50,7 +50,7 @@ thread_local! {
 pub(crate) fn within<T>(arguments: &[OsString], hooks: Hooks, work: impl FnOnce() -> T) -> (T, Called) {
     let session = Session { arguments: arguments.to_vec(), hooks, called: Called::default() };
     let before = SESSION.replace(Some(session));
-    let outcome = work();
+    let outcome = flowstart_files::heeding_inputs(work);
     let session = SESSION.replace(before);
     (outcome, session.map_or_else(Called::default, |session| session.called))
 }

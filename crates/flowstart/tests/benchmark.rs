@@ -474,7 +474,9 @@ fn delays_that_were_written_give_the_same_result_when_they_are_read() {
     // What is read is not overwritten, whatever it is called.
     let before = std::fs::read(folder.path().join("d.csv")).expect("there");
     let refused = run(folder.path(), &with(&["--measured", "d.csv", "--delays", "./d.csv", "--no-report"])).code(2);
-    assert!(String::from_utf8_lossy(&refused.get_output().stderr).contains("--delays would overwrite d.csv"));
+    assert!(
+        String::from_utf8_lossy(&refused.get_output().stderr).contains("d.csv would be overwritten, which is read")
+    );
     assert!(std::fs::read(folder.path().join("d.csv")).expect("there") == before);
     assert!(results(&own)[0].as_array().is_some_and(|probes| probes.len() >= 3), "{own}");
     // Two contestants have a file each; a folder that is not there is told before anything runs.

@@ -10,6 +10,8 @@ use tempfile::TempDir;
 mod explain;
 #[path = "command_line/frontier.rs"]
 mod frontier;
+#[path = "command_line/inputs.rs"]
+mod inputs;
 #[path = "command_line/kernel.rs"]
 mod kernel;
 #[path = "command_line/race.rs"]
@@ -335,8 +337,6 @@ fn generated_pages_are_up_to_date_after_docs_and_stale_after_a_change() {
     assert!(String::from_utf8_lossy(&check.get_output().stderr).contains("measures.md not up to date"));
 }
 
-/// Run `flowstart docs` in the repository's root if this fails.
-#[test]
 #[test]
 fn docs_replaces_no_page_that_it_did_not_write() {
     let folder = empty();
@@ -356,6 +356,8 @@ fn docs_replaces_no_page_that_it_did_not_write() {
     }
 }
 
+/// Run `flowstart docs` in the repository's root if this fails.
+#[test]
 fn the_repositorys_generated_pages_are_up_to_date() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     output(&root, &["docs", "--check"]);

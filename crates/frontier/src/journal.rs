@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use flowstart_files::{HeldFolder, write_atomically};
+use flowstart_files::{HeldFolder, why, write_atomically};
 
 use super::{FrontierResult, Record, Work};
 
@@ -95,21 +95,21 @@ impl Journal {
         let old = match std::fs::read(&path) {
             Ok(old) => old,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(fail(&error)),
+            Err(error) => return Err(fail(&why(&error))),
         };
         let whole = old.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
         let Contents { known, lines, damaged } = read(&old[..whole]).map_err(|error| fail(&error))?;
         let content = csv(&std::iter::once(header()).chain(ordered(&lines).map(with_checksum)).collect::<Vec<_>>());
         if !damaged.is_empty() {
-            set_aside(folder, &old, &damaged).map_err(|error| fail(&error))?;
+            set_aside(folder, &old, &damaged).map_err(|error| fail(&why(&error)))?;
         }
         if content != old {
             if !old.is_empty() {
-                write_atomically(&folder.join(BACKUP), &old).map_err(|error| fail(&error))?;
+                write_atomically(&folder.join(BACKUP), &old).map_err(|error| fail(&why(&error)))?;
             }
-            write_atomically(&path, &content).map_err(|error| fail(&error))?;
+            write_atomically(&path, &content).map_err(|error| fail(&why(&error)))?;
         }
-        let file = OpenOptions::new().append(true).open(&path).map_err(|error| fail(&error))?;
+        let file = OpenOptions::new().append(true).open(&path).map_err(|error| fail(&why(&error)))?;
         Ok(Self { file: Mutex::new(file), known, lines, damaged, failed: Mutex::new(None), path, _held: held })
     }
 
@@ -121,7 +121,7 @@ impl Journal {
     pub fn take_in(&mut self, folder: &Path) -> Result<usize, JournalError> {
         let other = folder.join(FILE);
         let fail = |path: &Path, error: &dyn fmt::Display| JournalError::new(path, error);
-        let bytes = std::fs::read(&other).map_err(|error| fail(&other, &error))?;
+        let bytes = std::fs::read(&other).map_err(|error| fail(&other, &why(&error)))?;
         let contents = read(&bytes).map_err(|error| fail(&other, &error))?;
         let mut taken = Vec::new();
         for (key, record) in contents.known {
@@ -134,7 +134,7 @@ impl Journal {
         // Maps have no order; the file gets its own when it is closed.
         taken.sort();
         let file = self.file.get_mut().unwrap_or_else(PoisonError::into_inner);
-        file.write_all(&csv(&taken)).map_err(|error| fail(&self.path, &error))?;
+        file.write_all(&csv(&taken)).map_err(|error| fail(&self.path, &why(&error)))?;
         Ok(taken.len())
     }
 
@@ -166,7 +166,7 @@ impl Journal {
     /// If the file cannot be written, now or before.
     pub fn close(mut self, result: &FrontierResult) -> Result<(), JournalError> {
         if let Some(error) = self.failed.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            return Err(JournalError::new(&self.path, error));
+            return Err(JournalError::new(&self.path, why(&error)));
         }
         let mut lines = vec![header()];
         for (work, record) in &result.records {
@@ -179,13 +179,13 @@ impl Journal {
         let fail = |error: &dyn fmt::Display| JournalError::new(&self.path, error);
         let backup = self.path.with_file_name(BACKUP);
         if !backup.exists() {
-            std::fs::copy(&self.path, &backup).map_err(|error| fail(&error))?;
+            std::fs::copy(&self.path, &backup).map_err(|error| fail(&why(&error)))?;
         }
-        write_atomically(&self.path, &csv(&lines)).map_err(|error| fail(&error))?;
+        write_atomically(&self.path, &csv(&lines)).map_err(|error| fail(&why(&error)))?;
         if self.damaged.is_empty() {
             // Everything that was in it stands in the file.
             match std::fs::remove_file(backup) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(fail(&error)),
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(fail(&why(&error))),
                 _ => {}
             }
         }

@@ -51,10 +51,7 @@ impl std::error::Error for Error {}
 
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::StorageFull => Self("no space is left on its disk".to_owned()),
-            _ => Self(error.to_string()),
-        }
+        Self(flowstart_files::why(&error))
     }
 }
 
@@ -156,7 +153,7 @@ mod tests {
     #[test]
     fn a_full_disk_is_called_that() {
         let said = |error: io::Error| Error::from(PcapError::IoError(error)).to_string();
-        assert_eq!(said(io::ErrorKind::StorageFull.into()), "no space is left on its disk");
+        assert_eq!(said(io::ErrorKind::StorageFull.into()), "no space is left");
         let other = said(io::ErrorKind::BrokenPipe.into());
         assert!(other.contains("pipe") && !other.contains("reading"), "{other}");
     }

@@ -42,4 +42,6 @@ pub use document::{Document, write_pretty};
 pub use fill::{Results, exit_name, page_table, run_scenario, run_to_write, utilisation};
 pub use schema::{ColumnSpec, Kind, SCHEMA_VERSION, TableSpec, tables};
 pub use table::Table;
-pub use write::{COMPRESSED_PACKETS, Encoding, Format, PACKETS_FILE, Provenance, WriteError, to_json, write_results};
+pub use write::{
+    COMPRESSED_PACKETS, Encoding, Format, PACKETS_FILE, Provenance, WriteError, to_json, write_results, written_names,
+};

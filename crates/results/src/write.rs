@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use super::Results;
 use super::document::{Document, write_pretty};
 use super::portion::compress;
-use super::schema::{PACKETS, SCHEMA_VERSION};
+use super::schema::{PACKETS, SCHEMA_VERSION, tables};
 use super::table::Table;
 use flowstart_scenario::Scenario;
 
@@ -40,6 +40,8 @@ pub const COMPRESSED_PACKETS: &str = "packets.csv.gz";
 
 /// All results as one JSON document.
 const DOCUMENT_FILE: &str = "results.json";
+/// The scenario as it was run.
+const EFFECTIVE_FILE: &str = "effective.toml";
 
 /// Endings that files of tables have, those of [`Encoding`]s too.
 const ENDINGS: [&str; 2] = ["csv", "parquet"];
@@ -132,14 +134,9 @@ impl fmt::Display for WriteError {
 
 impl std::error::Error for WriteError {}
 
-/// Why the system does not write a file, in words.
+/// What the system says of a file that is to be written, in words.
 fn refused(path: &Path, error: &std::io::Error) -> WriteError {
-    match error.kind() {
-        std::io::ErrorKind::StorageFull => WriteError::new(path, "no space is left"),
-        std::io::ErrorKind::FileTooLarge => WriteError::new(path, "it is longer than files may be here (ulimit -f)"),
-        std::io::ErrorKind::PermissionDenied => WriteError::new(path, "permission denied"),
-        _ => WriteError::new(path, error),
-    }
+    WriteError::new(path, flowstart_files::why(error))
 }
 
 /// Writes a file piece by piece so that it is there whole or not at all.
@@ -151,9 +148,18 @@ fn write_whole(path: &Path, write: impl FnOnce(&mut std::fs::File) -> std::io::R
 /// Removes a file, if it is there.
 fn remove(path: &Path) -> Result<(), WriteError> {
     match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(WriteError::new(path, error)),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(refused(path, &error)),
         _ => Ok(()),
     }
+}
+
+/// Names of all the files that [`write_results`] writes in some format, or removes as those of
+/// another.
+#[must_use]
+pub fn written_names() -> Vec<String> {
+    let in_all = tables().into_iter().flat_map(|table| ENDINGS.map(|ending| format!("{}.{ending}", table.name)));
+    let others = [COMPRESSED_PACKETS, DOCUMENT_FILE, PROVENANCE_FILE, EFFECTIVE_FILE].map(str::to_owned);
+    in_all.chain(others).collect()
 }
 
 /// Writes the results into a folder (made if it is not there): the tables in each format,
@@ -171,7 +177,7 @@ pub fn write_results(
     provenance: &Provenance,
     formats: &[Format],
 ) -> Result<Vec<PathBuf>, WriteError> {
-    std::fs::create_dir_all(folder).map_err(|error| WriteError::new(folder, error))?;
+    std::fs::create_dir_all(folder).map_err(|error| refused(folder, &error))?;
     let mut written = Vec::new();
     let mut put = |name: &str, write: &dyn Fn(&mut std::fs::File) -> std::io::Result<()>| {
         let path = folder.join(name);
@@ -184,7 +190,7 @@ pub fn write_results(
     let mut unfinished = whole.clone();
     unfinished["complete"] = false.into();
     put(PROVENANCE_FILE, &|file| write_pretty(&unfinished, file))?;
-    put("effective.toml", &|file| file.write_all(provenance.effective.as_bytes()))?;
+    put(EFFECTIVE_FILE, &|file| file.write_all(provenance.effective.as_bytes()))?;
     for format in formats {
         if let Format::Json = format {
             let packets = formats.iter().all(|format| matches!(format, Format::Json));

@@ -21,8 +21,10 @@ const LARGEST_FILE: u64 = 256 << 20;
 pub fn read(path: &FilePath) -> Result<String, ScenarioError> {
     let name = path.display().to_string();
     let wrong = |message: String| ScenarioError::file(&name, message);
-    let failed = |error: std::io::Error| wrong(format!("cannot be read: {error}"));
+    let failed =
+        |error: std::io::Error| wrong(format!("cannot be read: {}", flowstart_files::why_unread(path, &error)));
     let file = std::fs::File::open(path).map_err(failed)?;
+    flowstart_files::reads(path);
     let length = file.metadata().map_err(failed)?.len();
     if length > LARGEST_FILE {
         return Err(wrong(format!("is {length} bytes long; files of more than {LARGEST_FILE} bytes are not read")));
@@ -89,7 +91,7 @@ pub fn parse_flow_list(text: &str, kind: &FlowSpec) -> Result<Vec<FlowSpec>, Spe
         headers.iter().position(|name| name == wanted).ok_or_else(|| {
             let found = headers.iter().collect::<Vec<_>>().join(", ");
             SpecError::new(format!(
-                "has no column \"{wanted}\" (found: {found}); a flow list has the columns start,bytes"
+                "has no column \"{wanted}\" (found: {found:.60}); a flow list has the columns start,bytes"
             ))
         })
     };

@@ -8,26 +8,24 @@ use flowstart_files::write_atomically_by;
 use flowstart_service_curve::{MessageTrain, write_csv};
 
 use crate::formats::PARQUET_WRITER;
-use crate::output::{Done, Failure, ending, prepare_file};
+use crate::output::{Done, Failure, ending, prepare_file, spare_inputs};
 
 /// The formats, by the ending of the file.
 const CSV: &str = "csv";
 const PARQUET: &str = "parquet";
 
-/// Makes sure that the file can be written, before anything costly is done. It is none of those
-/// that are read.
-pub(super) fn prepare(file: &Path, measured: &[PathBuf]) -> Done {
-    let place = |file: &Path| std::fs::canonicalize(file).ok();
-    if let Some(same) = measured.iter().find(|other| place(other).is_some_and(|place_of| place(file) == Some(place_of)))
-    {
-        return Err(Failure::Usage(format!("--delays would overwrite {}, which --measured reads", same.display())));
-    }
+/// Makes sure that the file can be written, or those of so many contestants, before anything costly
+/// is done.
+pub(super) fn prepare(file: &Path, labels: &[String]) -> Done {
     if ending(file, &[CSV, PARQUET])? == PARQUET && PARQUET_WRITER.is_none() {
         return Err(Failure::Usage(
             "this program was built without Apache Parquet: give --delays a file that ends in .csv, or build the \
              program with `cargo build --release --features parquet`"
                 .to_owned(),
         ));
+    }
+    if labels.len() > 1 {
+        spare_inputs(labels.iter().map(|label| named(file, label)))?;
     }
     prepare_file(file)
 }

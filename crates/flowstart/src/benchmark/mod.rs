@@ -23,7 +23,8 @@ use flowstart_units::{Bytes, Rate, Span};
 use crate::compare::{lay_over, not_heeded, once_each};
 use crate::formats::PARQUET_READER;
 use crate::output::{
-    Done, Failure, note, print, print_json, progress, roughly, take_folder, terminal, write_around, write_file,
+    Done, Failure, note, print, print_json, progress, roughly, spare_inputs, take_folder, terminal, write_around,
+    write_file,
 };
 use crate::pages;
 use crate::quic::StackName;
@@ -68,13 +69,15 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
     let benchmark = planned(args, found)?;
     let simulated = !benchmark.race.contestants.is_empty();
     check(args, &benchmark, simulated)?;
+    args.measured.iter().for_each(|file| flowstart_files::reads(file));
     if let Some(folder) = &folder {
+        spare_inputs([REPORT, PARAMETERS, RESULT, SUMMARY, PROBES, PARTS].map(|name| folder.join(name)))?;
         take_folder(folder)?;
     }
     pages::prepare(&args.page)?;
     figure_is_there(args, &benchmark)?;
     if let Some(file) = &args.delays {
-        delays::prepare(file, &args.measured)?;
+        delays::prepare(file, &labels_here(args, &benchmark)?)?;
     }
     // Files first: they may be refused.
     let mut from_outside = read_back(args, &benchmark)?;
@@ -233,9 +236,8 @@ fn label(args: &BenchmarkArgs, file: &Path) -> String {
     file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Refuses the name of a figure that the page will not have, before anything is measured.
-fn figure_is_there(args: &BenchmarkArgs, benchmark: &Benchmark) -> Done {
-    let Some(name) = &args.page.figure else { return Ok(()) };
+/// What tables call those who are measured here.
+fn labels_here(args: &BenchmarkArgs, benchmark: &Benchmark) -> Result<Vec<String>, Failure> {
     let mut labels = labels(&benchmark.race.contestants);
     #[cfg(feature = "quic")]
     if args.to.is_some() {
@@ -244,6 +246,13 @@ fn figure_is_there(args: &BenchmarkArgs, benchmark: &Benchmark) -> Done {
     if args.to.is_none() {
         labels.extend(real::labels(args)?);
     }
+    Ok(labels)
+}
+
+/// Refuses the name of a figure that the page will not have, before anything is measured.
+fn figure_is_there(args: &BenchmarkArgs, benchmark: &Benchmark) -> Done {
+    let Some(name) = &args.page.figure else { return Ok(()) };
+    let mut labels = labels_here(args, benchmark)?;
     labels.extend(args.measured.iter().map(|file| label(args, file)));
     let titles = flowstart_pages::benchmark::titles(benchmark, u64::from(args.runs.unwrap_or(1)), &labels);
     pages::chosen(&titles.iter().map(String::as_str).collect::<Vec<_>>(), name).map(drop)
@@ -401,7 +410,7 @@ fn rates(args: &BenchmarkArgs, benchmark: &Benchmark) -> usize {
 fn film(text: &str, frames_per_second: u64) -> Result<Video, String> {
     let lines = text.lines().enumerate().map(|(number, line)| (number + 1, line.trim()));
     let frame = |(number, line): (usize, &str)| {
-        let bytes = line.parse().map_err(|_| format!("line {number}: \"{line}\" is no number of bytes"))?;
+        let bytes = line.parse().map_err(|_| format!("line {number}: \"{line:.60}\" is no number of bytes"))?;
         Ok(Bytes::new(bytes))
     };
     let frames = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).map(frame);

@@ -5,7 +5,10 @@ mod worlds;
 use std::path::{Path, PathBuf};
 
 use flowstart_pages::compare::{Shown, TITLES};
-use flowstart_race::{Background, Carrier, Contestant, MarkThreshold, Others, Purpose, Race, RaceResult, RunOptions};
+use flowstart_race::{
+    Background, Carrier, Contestant, ContestantResult, MarkThreshold, Others, Purpose, Race, RaceResult, RunOptions,
+    labels,
+};
 use flowstart_report::Terminal;
 use flowstart_scenario::{Buffer, Dialect, Scenario};
 
@@ -13,8 +16,8 @@ use crate::args::{CompareArgs, RacePathArgs};
 use crate::captures::capture;
 use crate::interrupt;
 use crate::output::{
-    Done, Failure, ending, note, prepare_file, prepare_folder, print, print_json, progress, roughly, take_folder,
-    terminal, write_around, write_file,
+    Done, Failure, ending, note, prepare_file, prepare_folder, print, print_json, progress, roughly, spare_inputs,
+    take_folder, terminal, write_around, write_file,
 };
 use crate::pages;
 use crate::scenario::load_surroundings;
@@ -35,6 +38,9 @@ pub(crate) fn compare(args: &CompareArgs) -> Done {
     warnings.iter().for_each(|warning| note(warning));
     let folder = folder(args);
     if let Some(folder) = &folder {
+        spare_inputs([REPORT, PARAMETERS, RESULT, SUMMARY, RUNS, SERIES].map(|name| folder.join(name)))?;
+        spare_inputs(scenario_files(folder, labels(&race.contestants)))?;
+        spare_inputs(earlier_scenarios(folder))?;
         take_folder(folder)?;
     }
     if let Some(folder) = &args.pcap {
@@ -119,7 +125,24 @@ pub(crate) fn raced(race: &Race, args: &CompareArgs) -> Result<(RaceResult, Done
         (race.run(&options).map_err(Failure::usage)?, Ok(()))
     };
     bar.finish_and_clear();
+    if outcome.0.complete {
+        without_transfers(&outcome.0).iter().for_each(|remark| note(remark));
+    }
     Ok(outcome)
+}
+
+/// Who completed no transfer in any run: cells without a number do not say that it may be stuck.
+fn without_transfers(result: &RaceResult) -> Vec<String> {
+    let transfers: Vec<_> =
+        result.race.measures().into_iter().filter(|measure| measure.name().starts_with("completion")).collect();
+    if transfers.is_empty() {
+        return Vec::new();
+    }
+    let none = |contestant: &&ContestantResult| {
+        contestant.runs.iter().all(|run| transfers.iter().all(|measure| run.get(*measure).is_none()))
+    };
+    let stuck = result.contestants.iter().filter(none);
+    stuck.map(|contestant| format!("{} completed no transfer in any run", contestant.label)).collect()
 }
 
 /// The race on this machine, over the kernel's TCP or our QUIC.
@@ -319,17 +342,22 @@ const RUNS: &str = "runs.csv";
 const SERIES: &str = "series.csv";
 const SCENARIOS: &str = "scenarios";
 
+/// Where the scenarios of contestants are written.
+fn scenario_files(folder: &Path, labels: impl IntoIterator<Item = String>) -> Vec<PathBuf> {
+    let file = |label: String| folder.join(SCENARIOS).join(format!("{}.toml", file_name(&label)));
+    labels.into_iter().map(file).collect()
+}
+
 /// The scenarios that an earlier race wrote, going by its results. What nobody wrote here is not
 /// among them, nor what a link leads to.
 fn earlier_scenarios(folder: &Path) -> Vec<PathBuf> {
     let Ok(bytes) = std::fs::read(folder.join(RESULT)) else { return Vec::new() };
     let earlier: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
-    let scenarios = folder.join(SCENARIOS);
-    if scenarios.is_symlink() {
+    if folder.join(SCENARIOS).is_symlink() {
         return Vec::new();
     }
     let labels = earlier["contestants"].as_array().into_iter().flatten().filter_map(|one| one["label"].as_str());
-    labels.map(|label| scenarios.join(format!("{}.toml", file_name(label)))).collect()
+    scenario_files(folder, labels.map(str::to_owned))
 }
 
 /// Removes them: of other contestants they would pass for this race's.

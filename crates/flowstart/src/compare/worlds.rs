@@ -9,7 +9,9 @@ use flowstart_pages::compare::worlds::{self, World};
 use flowstart_race::{Carrier, Race, RaceResult};
 
 use crate::args::CompareArgs;
-use crate::output::{Done, Failure, ending, note, prepare_file, print, print_json, take_folder, terminal, write_file};
+use crate::output::{
+    Done, Failure, ending, note, prepare_file, print, print_json, spare_inputs, take_folder, terminal, write_file,
+};
 use crate::session::command_line;
 
 /// Formats of single files, by their endings.
@@ -38,6 +40,7 @@ pub(super) fn compare(args: &CompareArgs) -> Done {
     warnings.iter().for_each(|warning| note(warning));
     let folder = super::folder(args);
     if let Some(folder) = &folder {
+        spare_inputs([REPORT, DOCUMENT, TABLE].map(|name| folder.join(name)))?;
         take_folder(folder)?;
     }
     for file in &args.output.files {

@@ -32,6 +32,9 @@ pub(crate) fn explain(args: &ExplainArgs) -> Done {
             print(&words::list(&simulated, &start, crate::output::terminal()))
         };
     }
+    if let Some(file) = &args.file {
+        flowstart_files::reads(file);
+    }
     if let Some(out) = &args.out {
         if is_picture(out) {
             prepare_file(out)?;

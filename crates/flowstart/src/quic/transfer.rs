@@ -181,6 +181,13 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
     if args.qlog.is_some() && !args.reverse {
         note("this end sends no data, and so logs none: name --qlog at `serve`, or send from here with --reverse");
     }
+    if let (Some(memory), Some(out)) = (&args.memory.memory, &args.out)
+        && (memory == out
+            || std::fs::canonicalize(memory)
+                .is_ok_and(|one| std::fs::canonicalize(out).is_ok_and(|other| one == other)))
+    {
+        return Err(wrong(format!("{} would be overwritten, which is the memory: name another file", out.display())));
+    }
     target.learning = learning(&args.memory)?;
     let mut kept = Kept::open(&args.memory)?;
     let time = match (args.size, args.time, &args.file) {

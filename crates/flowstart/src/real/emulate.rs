@@ -5,7 +5,7 @@ use serde_json::json;
 use flowstart_emulator::{Recording, clean};
 use flowstart_network::parse_mahimahi;
 use flowstart_real::{Emulated, How, Programs};
-use flowstart_results::{Provenance, to_json, write_results};
+use flowstart_results::{Provenance, to_json, write_results, written_names};
 use flowstart_scenario::{PathSpec, RateSpec, Scenario};
 use flowstart_units::{Span, Time};
 
@@ -14,7 +14,7 @@ use super::{become_able, fidelity_limit, judge, show};
 use crate::args::EmulateArgs;
 use crate::formats::formats;
 use crate::interrupt;
-use crate::output::{Done, Failure, note, prepare_folder, print, print_json, take_folder};
+use crate::output::{Done, Failure, note, prepare_folder, print, print_json, spare_inputs, take_folder};
 use crate::pages;
 use crate::scenario::load_surroundings;
 use crate::session::command_line;
@@ -43,6 +43,7 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Done {
     }
     pages::may_be_chosen(&pages_of::TITLES, &args.page)?;
     if let Some(folder) = &args.out {
+        spare_inputs(written_names().iter().map(|name| folder.join(name)))?;
         take_folder(folder)?;
     }
     if let Some(folder) = &args.pcap {

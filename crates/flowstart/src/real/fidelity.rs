@@ -33,6 +33,10 @@ pub(crate) fn fidelity(args: &FidelityArgs) -> Done {
         )));
     }
     if let Some(file) = &args.recorded {
+        // With --simulate it is written again, as is said of it.
+        if !args.simulate {
+            flowstart_files::reads(file);
+        }
         pages::prepare(&args.page)?;
         let mut record = read(file)?;
         if args.simulate {

@@ -20,6 +20,10 @@ const USUAL_RUNS: u64 = 3;
 
 /// Runs the transfers, or reads them, and shows them.
 pub(crate) fn testbed(runs: u64, args: &ReproduceArgs) -> Done {
+    // With --simulate it is written again, as is said of it.
+    if let Some(file) = args.recorded.as_deref().filter(|_| !args.simulate) {
+        flowstart_files::reads(&place(file));
+    }
     pages::prepare(&args.page)?;
     if let Some(file) = &args.recorded {
         if runs != USUAL_RUNS {

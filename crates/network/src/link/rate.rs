@@ -116,6 +116,9 @@ impl RateSchedule {
 /// Bytes that one line of a Mahimahi trace lets through.
 const OPPORTUNITY: Bytes = Bytes::new(1500);
 
+/// Characters of a wrong line that are shown.
+const MOST_SHOWN: usize = 60;
+
 /// Reads a Mahimahi trace: one integer per line, the millisecond at which 1500 bytes may pass;
 /// stamps may repeat, and after the last one the trace starts again. The opportunities of one
 /// millisecond become a constant rate over that millisecond, so unlike in Mahimahi an unused
@@ -133,7 +136,12 @@ pub fn parse_mahimahi(text: &str) -> Result<RateSchedule, RateError> {
             continue;
         }
         let Ok(stamp) = line.parse::<u64>() else {
-            return wrong(format!("line {}: \"{line}\" is not a whole number of milliseconds", index + 1));
+            // Of another file a line may be long.
+            let (begins, more) = match line.char_indices().nth(MOST_SHOWN) {
+                Some((end, _)) => (&line[..end], "..."),
+                None => (line, ""),
+            };
+            return wrong(format!("line {}: \"{begins}{more}\" is not a whole number of milliseconds", index + 1));
         };
         lasts |= stamp > 0;
         // Stamp n is the end of the millisecond n-1 .. n; a stamp of 0 counts to the first

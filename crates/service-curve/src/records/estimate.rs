@@ -150,6 +150,9 @@ pub fn estimate_records(
             Err(error) => return Err(error.clone()),
         };
         let rate = of_train.or(rate).ok_or(RecordError::NoRate)?;
+        if of_train == Some(Rate::ZERO) {
+            return Err(RecordError::RateZero(order.row + 1));
+        }
         let same = |next: &Result<Record, RecordError>| next.as_ref().map_or(true, |record| record.rate == of_train);
         let mut ahead = VecDeque::new();
         while ahead.len() < LOOKED_AT

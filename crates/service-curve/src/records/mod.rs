@@ -72,6 +72,8 @@ pub enum RecordError {
     OutOfOrder(u64),
     /// The file does not say at which rate it was measured, and nobody else did.
     NoRate,
+    /// A rate of 0 (row).
+    RateZero(u64),
     /// Of this rate's messages only so many per cent are there, and the rate would be accepted.
     Missing(Rate, u64),
     /// The first thousand messages of this rate's train were sent at one time.
@@ -117,6 +119,7 @@ impl fmt::Display for RecordError {
             }
             Self::OutOfOrder(row) => write!(f, "row {row}: sent before the packet of the row above"),
             Self::NoRate => f.write_str("has no column rate_bps; give the rate of the train"),
+            Self::RateZero(row) => write!(f, "row {row}: the rate is 0; that of a measurement is above 0"),
             Self::Missing(rate, percent) => write!(
                 f,
                 "has {percent} % of the messages that a train of {rate} has between its first and its last row; delays of \
