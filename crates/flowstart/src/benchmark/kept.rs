@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flowstart_benchmark::{Benchmark, Kept};
-use flowstart_files::write_atomically;
+use flowstart_files::{why, write_atomically};
 use flowstart_service_curve::{Record, read_csv, write_csv};
 use flowstart_units::Rate;
 use serde::{Deserialize, Serialize};
 
 use super::delays::plain_name;
-use crate::output::{Failure, prepare_folder};
+use crate::output::{Failure, prepare_folder, spare_inputs};
 
 /// The folder, in that of the results.
 const FOLDER: &str = "finished";
@@ -37,13 +37,12 @@ impl Seal {
 
     /// What is wrong with what was found in its place.
     fn broken_by(&self, found: &Self) -> Option<String> {
-        let right = "remove it to have the rate probed again";
         match found {
             same if same == self => None,
             Self { rows, .. } if *rows < self.rows => {
-                Some(format!("it has {rows} of the {} rows that were written: {right}", self.rows))
+                Some(format!("it has {rows} of the {} rows that were written", self.rows))
             }
-            _ => Some(format!("it is not as it was written: {right}")),
+            _ => Some("it is not as it was written".to_owned()),
         }
     }
 }
@@ -70,6 +69,14 @@ impl Finished {
                 Some(found) if found == wanted.as_bytes() => {
                     return Ok(Self { folder, conditions: wanted, earlier: Mutex::new(false) });
                 }
+                Some(found) if !says_conditions(&found, benchmark) => {
+                    return Err(Failure::Usage(format!(
+                        "{} does not say what {} was measured with (it was damaged, or is of another version): leave \
+                         --resume out to begin anew",
+                        parameters.display(),
+                        folder.display()
+                    )));
+                }
                 Some(_) => {
                     return Err(Failure::Usage(format!(
                         "what {} has was measured with other options: name those, or leave --resume out to begin anew",
@@ -80,7 +87,7 @@ impl Finished {
                 None => {}
             }
         }
-        left_behind(&folder).map_err(Failure::Usage)?;
+        spare_inputs(left_behind(&folder).map_err(Failure::Usage)?)?;
         // What they are measured with is written with the first of them, so that a command that
         // fails before leaves nothing behind.
         prepare_folder(&folder)?;
@@ -97,7 +104,8 @@ impl Finished {
         let mut earlier = self.earlier();
         if *earlier {
             let remove = |file: &PathBuf| {
-                std::fs::remove_file(file).map_err(|error| format!("cannot replace {}: {error}", file.display()))
+                std::fs::remove_file(file)
+                    .map_err(|error| format!("cannot replace {}: {}", file.display(), why(&error)))
             };
             left_behind(&self.folder)?.iter().try_for_each(remove)?;
             *earlier = false;
@@ -120,6 +128,12 @@ fn conditions(benchmark: &Benchmark) -> serde_json::Value {
     parameters
 }
 
+/// Whether a text says all that must be the same, whatever it says of it.
+fn says_conditions(text: &[u8], benchmark: &Benchmark) -> bool {
+    let found: serde_json::Value = serde_json::from_slice(text).unwrap_or_default();
+    conditions(benchmark).as_object().into_iter().flat_map(|all| all.keys()).all(|key| found.get(key).is_some())
+}
+
 /// The capacity of the path to there, as what was finished was measured with, if it was.
 #[cfg(feature = "quic")]
 pub(super) fn capacity_kept(results: &Path, to: &str) -> Option<Rate> {
@@ -137,13 +151,13 @@ fn there(path: &Path) -> Result<Option<Vec<u8>>, String> {
         Ok(Some(text)) => Ok(Some(text)),
         Ok(None) => Err(format!("cannot use {}: it is no file", path.display())),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(format!("cannot use {}: {error}", path.display())),
+        Err(error) => Err(format!("cannot use {}: {}", path.display(), why(&error))),
     }
 }
 
 /// The files that an earlier benchmark left, if there are no others.
 fn left_behind(folder: &Path) -> Result<Vec<PathBuf>, String> {
-    let failed = |error: std::io::Error| format!("cannot replace {}: {error}", folder.display());
+    let failed = |error: std::io::Error| format!("cannot replace {}: {}", folder.display(), why(&error));
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries.collect::<Result<Vec<_>, _>>().map_err(failed)?,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -166,7 +180,10 @@ impl Kept for Finished {
             return Ok(None);
         }
         let (path, seal) = (self.file(label, rate, ENDING), self.file(label, rate, SEAL));
-        let wrong = |error: &dyn std::fmt::Display| format!("cannot use {}: {error}", path.display());
+        let again = "remove it to have the rate probed again, or leave --resume out to begin anew";
+        let unusable =
+            |path: &Path, error: &dyn std::fmt::Display| format!("cannot use {}: {error}; {again}", path.display());
+        let wrong = |error: &dyn std::fmt::Display| unusable(&path, error);
         // Of a file that nobody vouches for nothing is known: it was never finished.
         let (Some(text), Some(sealed)) = (there(&path)?, there(&seal)?) else { return Ok(None) };
         let rows = read_csv(text.as_slice()).map_err(|error| wrong(&error))?;
@@ -176,8 +193,7 @@ impl Kept for Finished {
             Some(None) => return Err(wrong(&"it does not say at which rate it was measured")),
             None => {}
         }
-        let sealed: Seal =
-            serde_json::from_slice(&sealed).map_err(|error| format!("cannot use {}: {error}", seal.display()))?;
+        let sealed: Seal = serde_json::from_slice(&sealed).map_err(|error| unusable(&seal, &error))?;
         match sealed.broken_by(&Seal::of(&text, records.len())) {
             Some(why) => Err(wrong(&why)),
             None => Ok(Some(records)),
@@ -189,7 +205,7 @@ impl Kept for Finished {
         let (path, seal) = (self.file(label, rate, ENDING), self.file(label, rate, SEAL));
         let parameters = self.folder.join(PARAMETERS);
         let write = |path: &Path, text: &[u8]| {
-            write_atomically(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
+            write_atomically(path, text).map_err(|error| format!("cannot write {}: {}", path.display(), why(&error)))
         };
         if !parameters.exists() {
             write(&parameters, self.conditions.as_bytes())?;
@@ -201,5 +217,42 @@ impl Kept for Finished {
         // The seal first: without what it vouches for it is nothing.
         write(&seal, &serde_json::to_vec(&Seal::of(&text, records.len())).map_err(|error| error.to_string())?)?;
         write(&path, &text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_what_was_damaged_it_is_said_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let results = folder.path();
+        let benchmark = Benchmark::new(flowstart_race::Race::default());
+        let rate = Rate::from_mbps(1);
+        Finished::open(results, &benchmark, false).unwrap().keep("cubic", rate, &[]).unwrap();
+        let kept = Finished::open(results, &benchmark, true).unwrap();
+        let known = || kept.known("cubic", rate);
+        assert_eq!(known(), Ok(Some(Vec::new())));
+        let written = |name: &str| results.join(FOLDER).join(name);
+        for (name, damage) in [("cubic-1000000bps.csv", "nothing\n"), ("cubic-1000000bps.json", "{")] {
+            let whole = std::fs::read(written(name)).unwrap();
+            std::fs::write(written(name), damage).unwrap();
+            let said = known().unwrap_err();
+            let right = "; remove it to have the rate probed again, or leave --resume out to begin anew";
+            assert!(said.contains(name) && said.ends_with(right), "{said}");
+            std::fs::write(written(name), whole).unwrap();
+        }
+        let refused = |text: &str| {
+            std::fs::write(written(PARAMETERS), text).unwrap();
+            Finished::open(results, &benchmark, true).err().unwrap().told().1
+        };
+        for damaged in ["{}", "", "[1]"] {
+            let said = refused(damaged);
+            assert!(said.contains("does not say what") && said.contains("leave --resume out"), "{damaged}: {said}");
+        }
+        let mut other = benchmark.clone();
+        other.race.seed += 1;
+        assert!(refused(&conditions(&other).to_string()).contains("with other options"));
     }
 }
