@@ -280,7 +280,8 @@ fn read_record(text: &[u8]) -> Result<Vec<Record>, Error> {
     if text.trim_ascii().is_empty() {
         return Err(Error::NoMessages);
     }
-    read_csv(text).and_then(Iterator::collect).map_err(Error::CommandRecord)
+    let records: Vec<Record> = read_csv(text).and_then(Iterator::collect).map_err(Error::CommandRecord)?;
+    if records.is_empty() { Err(Error::NoMessages) } else { Ok(records) }
 }
 
 /// A stack that is probed.
@@ -361,10 +362,10 @@ impl Probing<'_> {
         })
     }
 
-    /// Fails if a program fails at once, or writes at once what is no record.
+    /// Fails if a program fails at once, or writes at once what is no record, or more than one has.
     fn try_out(&self, program: &Program, rate: Rate) -> Result<(), Error> {
         let (scenario, flow) = self.benchmark.real_scenario(&self.like, self.stack.control(), rate);
-        try_out(&scenario, flow, (program, rate), self.cancel)
+        try_out(&scenario, flow, (program, rate, self.benchmark.probe.packet), self.cancel)
             .and_then(|record| record.map_or(Ok(()), |text| read_record(&text).map(drop)))
             .map_err(|error| Error::AtRate(rate, Box::new(error)))
     }
@@ -420,5 +421,18 @@ impl Probing<'_> {
         let queue = self.benchmark.race.queue_name(&self.like);
         let conditions = format!("{}, in real time over an emulated path, {queue}", self.stack.conditions());
         Ok(self.benchmark.attained_by(self.stack.label(), conditions, done)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_has_a_message() {
+        for text in ["", " \n", "sent_ns,received_ns\n"] {
+            assert!(matches!(read_record(text.as_bytes()), Err(Error::NoMessages)), "{text:?}");
+        }
+        assert_eq!(read_record(b"sent_ns,received_ns\n1,2\n").unwrap().len(), 1);
     }
 }

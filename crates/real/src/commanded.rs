@@ -48,6 +48,8 @@ const READY_WITHIN: Span = Span::from_secs(10);
 const GRACE: Duration = Duration::from_secs(30);
 /// How long it is tried whether a command fails at once.
 const TRIED: Duration = Duration::from_secs(1);
+/// For how long of its messages a record may say something by then, as it is waited for a moment.
+const TRIED_AT_MOST: u64 = 2;
 /// How often it is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long it may take to end when asked to.
@@ -102,7 +104,7 @@ pub(super) struct Commanded {
 pub(super) fn try_out(
     scenario: &Scenario,
     flow: usize,
-    (program, rate): (&Program, Rate),
+    (program, rate, message): (&Program, Rate, Bytes),
     cancel: &Cancel,
 ) -> Result<Option<Vec<u8>>, Error> {
     let compiled = scenario.simulation(0)?;
@@ -118,9 +120,15 @@ pub(super) fn try_out(
     let group = send(program, (rate, until.since(begin)), &hosts, pair)?;
     let until = Instant::now() + TRIED;
     let over = || cancel.is_cancelled() || world.has_failed() || Instant::now() > until;
-    let tried = output(group, TRIED * 2, u64::MAX, &over);
+    let tried = output(group, TRIED * 2, most_bytes(rate, message, TRIED_AT_MOST), &over);
     drop(listening);
     tried
+}
+
+/// Bytes that the record of so many seconds has at most.
+fn most_bytes(rate: Rate, message: Bytes, seconds: u64) -> u64 {
+    let messages = (rate.as_bps() / message.bits().max(1)).saturating_mul(seconds);
+    MORE_BYTES.saturating_add(messages.saturating_mul(BYTES_PER_MESSAGE))
 }
 
 /// Starts a program's server, if it has one, and waits until it listens.
@@ -177,8 +185,7 @@ pub(super) fn command(
     let config = RunConfig { until: Time::NEVER, stop_when_complete: false, sample, seed, run, stamped: None };
     let ended = AtomicBool::new(false);
     let over = || ended.load(Ordering::Relaxed) || cancel.is_cancelled() || world.has_failed();
-    let messages = rate.as_bps() / message.bits().max(1) * until.since(begin).as_nanos().div_ceil(1_000_000_000);
-    let most = MORE_BYTES.saturating_add(messages.saturating_mul(BYTES_PER_MESSAGE));
+    let most = most_bytes(rate, message, until.since(begin).as_nanos().div_ceil(1_000_000_000));
     let (record, sent, ran) = std::thread::scope(|scope| {
         let others = scope.spawn(|| run_watched(&world, &plan.flows, &plan.sessions, config, &over, &|_, _, _| {}));
         let record: Result<_, Error> = (|| {

@@ -152,6 +152,8 @@ fn a_program_is_judged_by_the_record_that_it_writes() {
     for (line, part) in [
         ("false {rate} {seconds}", "at 1 Mbit/s: the command failed (exit status: 1)"),
         ("echo nothing {rate} {seconds}", "the record that the command wrote has no column sent_ns"),
+        (": {rate} {seconds}; yes", "a record has a line per message"),
+        (": {rate} {seconds}; echo sent_ns,received_ns", "the command wrote no record"),
     ] {
         let began = Instant::now();
         let output = flowstart(&[&beside[..], &["--command", line]].concat()).output().unwrap();
@@ -290,7 +292,7 @@ fn what_was_finished_is_not_probed_again() {
     fs::write(&seal, sealed).unwrap();
     fs::write(&files()[0], "nothing\n").unwrap();
     let (status, _, said) = again(&[]);
-    assert!(status == Some(2) && said.contains("cannot use"), "{said}");
+    assert!(status == Some(2) && said.contains("leave --resume out to begin anew"), "{said}");
     // Without --resume it begins anew, and takes away nothing but its own.
     fs::write(out.join("finished/notes.txt"), "mine").unwrap();
     let output = flowstart(&[SHORT, &arguments].concat()).output().unwrap();
