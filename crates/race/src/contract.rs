@@ -1,6 +1,7 @@
 //! What a flow start or a congestion avoidance must keep to, as a test that its author runs.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use flowstart_congestion::{
     Ack, Acked, AfterAck, Afterwards, Departure, FlowStart, LastRtt, Lookout, NewMss, Next, OwnError, OwnStart,
@@ -66,7 +67,8 @@ const MOST_EVENTS: u64 = 1_000_000;
 ///   than a million events (time passes) or sends a million packets at one moment (windows end);
 /// - the same race gives the same result again, and with one thread (no clock, no randomness but
 ///   the [`Connection`](flowstart_congestion::Connection)'s seed, nothing shared by connections);
-/// - asking for the departure of a packet twice changes nothing (the transport may).
+/// - asking for the departure of a packet twice changes nothing (the transport may);
+/// - nothing panics.
 ///
 /// # Errors
 /// The first rule that it breaks, and on which path; or that its name is not known.
@@ -108,7 +110,13 @@ fn outcome(hard: &Hard, contestant: &Contestant, threads: Option<usize>) -> Resu
     race.sizes = SIZES.map(Bytes::new).to_vec();
     race.contestants = vec![contestant.clone()];
     race.runs = Some(2);
-    let result = race.run(&RunOptions { threads, most_events: Some(MOST_EVENTS), ..RunOptions::default() })?;
+    let options = RunOptions { threads, most_events: Some(MOST_EVENTS), ..RunOptions::default() };
+    let result = catch_unwind(AssertUnwindSafe(|| race.run(&options))).map_err(|panic| {
+        let said = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
+        // What is no text is no panic of Rust code, and somebody else's to catch.
+        let Some(said) = said else { resume_unwind(panic) };
+        Broken(format!("{contestant} panicked on the path \"{}\": {said}", hard.name))
+    })??;
     for run in &result.contestants[0].runs {
         for measure in race.measures() {
             let of_a_transfer = measure.name().starts_with("completion");
@@ -241,6 +249,7 @@ mod tests {
 
     impl FlowStart for Odd {
         fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {
+            assert!(self.kind != "panicking", "on purpose");
             if self.kind == "endless" {
                 window.cwnd = u32::MAX;
                 return 0;
@@ -278,6 +287,7 @@ mod tests {
             ("crawling", "s of simulated time after 1000000 events"),
             ("never", "does not complete a transfer on the path \"usual\""),
             ("endless", "1000000 packets at one moment"),
+            ("panicking", "panicking+cubic panicked on the path \"usual\": on purpose"),
         ] {
             let message = check_kind(kind).expect_err(kind).to_string();
             assert!(message.contains(part), "{kind}: {message}");
