@@ -218,7 +218,10 @@ fn a_measurement_from_outside_stands_beside_simulated_ones() {
     let found = measured(&benchmark, &path, rate, None).unwrap();
     assert_eq!((found.label.as_str(), found.estimate.curve.origin()), ("lab", Some(Span::from_millis(7))));
     assert!(matches!(measured(&benchmark, &path, None, None), Err(MeasuredError::Records(_))));
-    assert!(matches!(measured(&benchmark, folder.path(), None, None), Err(MeasuredError::Ending)));
+    let text = folder.path().join("lab.txt");
+    std::fs::copy(&path, &text).unwrap();
+    assert!(matches!(measured(&benchmark, &text, None, None), Err(MeasuredError::Ending)));
+    assert!(matches!(measured(&benchmark, folder.path(), None, None), Err(MeasuredError::Io(_))));
     assert!(matches!(measured(&benchmark, &folder.path().join("no.csv"), None, None), Err(MeasuredError::Io(_))));
 }
 

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::judging::ReadingConfig;
 use crate::learning::Observed;
-use crate::telling::LEAST_MESSAGE;
 
 /// The version of this protocol. A client says the least that has what it asks for.
 pub const VERSION: u32 = 5;
@@ -20,6 +19,9 @@ pub const WAITS: u32 = 5;
 pub const NOT_UNDERSTOOD: u32 = 2;
 /// The code with which a connection is closed that is not wanted; the reason says why.
 pub const UNWANTED: u32 = 1;
+/// Bytes at least of a message of a paced application: of shorter ones more would be told than they
+/// are worth.
+pub(crate) const LEAST_MESSAGE: u64 = 512;
 /// Longest document in bytes.
 pub const MOST_BYTES: usize = 16 << 10;
 

@@ -6,11 +6,8 @@ use std::ops::Range;
 
 use flowstart_units::{Span, Time};
 
-use crate::message::{Message, Readings};
+use crate::message::{LEAST_MESSAGE, Message, Readings};
 
-/// Bytes at least of a message whose reading is told: shorter ones would have more told of them
-/// than they are worth.
-pub(crate) const LEAST_MESSAGE: u64 = 512;
 /// Time from the first reading to the telling of it: what is told is as exact later, and every
 /// telling is a packet on the way back and an ACK on the way there.
 const EVERY: Span = Span::from_millis(50);

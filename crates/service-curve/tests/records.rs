@@ -198,7 +198,7 @@ fn files_that_cannot_be_are_refused_with_the_row() {
     assert_eq!(read(&format!("{between}3,4,7,6\n"), rate), Err(RecordError::NotBetween(3)));
     assert_eq!(read(&format!("{between}3,2,5,6\n"), rate), Err(RecordError::NotBetween(3)));
     assert!(matches!(read("sent_s,received_s\n1,2\nx,2\n", rate), Err(RecordError::NotANumber(2, ..))));
-    assert!(matches!(read("sent_s,received_s,rate_bps\n1,2,0\n", rate), Err(RecordError::Refused(_))));
+    assert_eq!(read("sent_s,received_s,rate_bps\n1,2,0\n", rate), Err(RecordError::RateZero(1)));
     assert_eq!(read("sent_s,received_s\n", rate), Ok(0));
     assert_eq!(read("sent_s,received_s\n1,1\n1,1\n", rate), Ok(1), "no delay, and two at once");
     // A new train may begin before the end of the last.
