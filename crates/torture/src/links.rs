@@ -35,6 +35,8 @@ pub(crate) struct LinkView {
     order: Order,
     /// The queue may hold packets back while the link is free.
     holds_back: bool,
+    /// Its rate is 0 at times.
+    outages: bool,
     /// The rate, if it is always the same.
     rate: Option<u64>,
     overhead: u32,
@@ -104,6 +106,7 @@ impl LinkView {
                 _ => Order::All,
             },
             holds_back: config.queue.holds_back(),
+            outages: config.wire_rate().has_outages(),
             rate: match &config.rate {
                 RateSchedule::Constant(rate) => Some(rate.as_bps()),
                 RateSchedule::Steps { .. } => None,
@@ -272,8 +275,8 @@ impl LinkView {
         assert_eq!(outcome.bytes.get(), self.bytes, "a link's bytes");
         let said = (outcome.max_sojourn, outcome.total_sojourn);
         assert_eq!(said, (self.max_sojourn, self.total_sojourn), "a link's sojourns");
-        // How much of a transmission at a rate that changes is an outage is not seen.
-        let busy = outcome.busy == self.busy || (self.rate.is_none() && outcome.busy < self.busy);
+        // How much of a transmission is an outage is not seen.
+        let busy = outcome.busy == self.busy || (self.outages && outcome.busy < self.busy);
         assert!(busy, "a link's busy time: {} and not {}", outcome.busy, self.busy);
         assert!(
             self.stored == 0 || self.holds_back || self.free >= ended,

@@ -122,7 +122,8 @@ fn late_timers_of_the_sender_do_not_make_the_receiver_late() {
         }
     }
     let ms = Span::from_millis;
-    let mut tcp = tcp(Workload::Script(vec![(ms(0), Bytes::new(1000)), (ms(44), Bytes::new(1000))]), ms(10));
+    let writes = [0, 44, 60].map(|at| (ms(at), Bytes::new(1000)));
+    let mut tcp = tcp(Workload::Script(writes.to_vec()), ms(10));
     tcp.receiver =
         ReceiverConfig { ack_every: 2, ack_delay: ms(40), adaptive_delay: false, quick_acks: 0, ..tcp.receiver };
     let flows = vec![flow(Traffic::Tcp(Box::new(tcp)), ms(10))];
@@ -132,7 +133,10 @@ fn late_timers_of_the_sender_do_not_make_the_receiver_late() {
         simulation.run().1.0
     };
     let [data, acks] = sent(LateArrivals::default());
-    assert_eq!((data, acks[0]), (vec![0, 44_000], 45_084));
-    let [data, acks] = sent(LateArrivals::new(vec![(Time::ZERO + ms(40), ms(10))]));
-    assert_eq!((data, acks[0]), (vec![0, 54_000], 45_084), "only the write is late");
+    assert_eq!((data, acks[0]), (vec![0, 44_000, 60_000], 45_084));
+    // From before the second write on, and from just after it.
+    for (from, second) in [(ms(40), 54_000), (Span::from_micros(44_500), 44_000)] {
+        let [data, acks] = sent(LateArrivals::new(vec![(Time::ZERO + from, ms(10))]));
+        assert_eq!((data, acks[0]), (vec![0, second, 70_000], 45_084), "only writes are late");
+    }
 }
