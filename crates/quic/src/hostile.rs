@@ -19,7 +19,8 @@ use crate::tls::{self, Identity};
 
 const TICK: Span = Span::from_millis(1);
 
-fn request(direction: Direction, size: Option<u64>) -> Request {
+/// A request of one connection for session 7.
+pub(crate) fn request(direction: Direction, size: Option<u64>) -> Request {
     Request {
         version: VERSION,
         session: 7,

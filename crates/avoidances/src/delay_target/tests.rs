@@ -2,6 +2,7 @@ use super::*;
 use flowstart_control::DeliveryRate;
 use flowstart_control::testing::ack;
 
+mod limited;
 mod repairs;
 
 const RATE: Rate = Rate::from_mbps(100);
@@ -630,31 +631,6 @@ fn what_did_not_come_is_forgotten_on_a_short_path_and_with_a_dismissal() {
 
 /// In a silence or a pause a queue that was foreseen empties unseen.
 #[test]
-fn what_was_foreseen_before_a_silence_or_a_pause_is_not_missed_after_it() {
-    let delivery = Rate::from_mbps(1000);
-    let doubted = |meanwhile: fn(&mut DelayTarget)| {
-        let mut control = full(600);
-        control.rate = Some(delivery);
-        [(); 3].map(|()| {
-            let doubted = control.is_in_vain(delivery, 0.0004);
-            meanwhile(&mut control);
-            doubted
-        })
-    };
-    assert_eq!(doubted(|_| {}), [false, false, true]);
-    let silence = |control: &mut DelayTarget| {
-        control.reduce(Time::ZERO, Signal::Timeout, &Window::new(10));
-        control.on_round(Time::ZERO);
-    };
-    assert_eq!(doubted(silence), [false; 3]);
-    let pause = |control: &mut DelayTarget| {
-        let rate = DeliveryRate { delivered: 1, interval: ms(1), prior_delivered: 0, app_limited: true };
-        control.on_ack(&Ack { rate: Some(rate), ..ack(1) }, &Window::new(10));
-    };
-    assert_eq!(doubted(pause), [false; 3]);
-}
-
-#[test]
 fn the_target_is_half_of_what_fits_into_a_buffer_that_overflowed() {
     let target_after = |lost: u64, longest: f64| {
         let mut control = control(Span::ZERO);
@@ -685,22 +661,4 @@ fn what_fits_into_a_buffer_is_forgotten_with_the_smallest_rtt() {
         .collect();
     assert!(seconds[..5].iter().all(|short| *short), "{seconds:?}");
     assert!(!seconds[11], "{seconds:?}");
-}
-
-#[test]
-fn rounds_that_the_application_limits_leave_no_samples_to_the_round_after_them() {
-    let mut control = control(Span::ZERO);
-    control.rate = Some(RATE);
-    let rounds = |control: &mut DelayTarget, rtt: u64, delivered: u64, app_limited: bool| {
-        let prior_delivered = control.round_end;
-        let rate = DeliveryRate { delivered: 10, interval: ms(50), prior_delivered, app_limited };
-        let ack = Ack { rtt: Some(ms(rtt)), delivered, rate: Some(rate), ..ack(1) };
-        control.on_ack(&ack, &Window::new(10));
-    };
-    let noise = control.noise();
-    for (delivered, rtt) in [(10, 50), (20, 90), (30, 50)] {
-        rounds(&mut control, rtt, delivered, true);
-    }
-    rounds(&mut control, 50, 40, false);
-    assert_eq!(control.noise(), noise, "a range of 40 ms of rounds of which nothing can be learnt");
 }

@@ -67,20 +67,7 @@ fn who_gets_the_number_of_one_that_was_too_many_is_not_refused_for_it() {
 
 /// A request of so many connections for session 7.
 fn request(connections: u8) -> Request {
-    Request {
-        version: crate::message::VERSION,
-        session: 7,
-        connections,
-        direction: Direction::Down,
-        size: Some(1000),
-        nanos: None,
-        streams: 1,
-        start: "slow_start".to_owned(),
-        avoidance: "cubic".to_owned(),
-        file: None,
-        look: false,
-        paced: None,
-    }
+    Request { connections, ..crate::hostile::request(Direction::Down, Some(1000)) }
 }
 
 #[test]
