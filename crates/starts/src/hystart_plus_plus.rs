@@ -101,7 +101,7 @@ pub struct HystartPlusPlus {
     samples: u32,
     /// The round ends when everything before this byte is acknowledged (RFC 9406: "when windowEnd
     /// is ACKed"). It begins as SND.NXT (section 4.2), before anything was sent: the first ACK is a
-    /// round of its own, as in other stacks.
+    /// round of its own.
     window_end: u64,
     /// Growth below a whole packet, in bytes times the growth divisor, so that conservative growth
     /// loses no fraction.
