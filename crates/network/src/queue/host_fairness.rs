@@ -2,8 +2,11 @@
 //! 2018, "Piece of CAKE", section III.C): deficit round robin over flows, in which a flow's quantum
 //! is divided by how many flows keep its busier host's queue filled.
 //!
-//! What is not CAKE's: its shaper, its tins, BLUE beside CoDel, and the hash; every flow has a
-//! queue of its own.
+//! What is not CAKE's: its shaper, its tins, and the hash; every flow has a queue of its own. Where
+//! CAKE has COBALT there is CoDel (RFC 8289): no BLUE beside it, and packets may be dropped from
+//! the target on, where CAKE lets them wait for four packet times, and for two per flow that keeps
+//! a queue (`cobalt_should_drop`). With 20 such flows at 10 Mbit/s that is 48 ms in CAKE and 5 ms
+//! here.
 
 use std::collections::VecDeque;
 

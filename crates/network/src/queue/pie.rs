@@ -94,7 +94,8 @@ struct Controlled {
 }
 
 impl Controlled {
-    fn update(&mut self, config: &PieConfig, delay: Span) {
+    /// One update; `empty` if nothing is stored.
+    fn update(&mut self, config: &PieConfig, delay: Span, empty: bool) {
         let seconds = delay.as_secs_f64();
         let mut change = config.alpha * (seconds - config.target.as_secs_f64())
             + config.beta * (seconds - self.old_delay.as_secs_f64());
@@ -108,7 +109,7 @@ impl Controlled {
             change += CAP;
         }
         self.probability = (self.probability + change).clamp(0.0, 1.0);
-        if delay.is_zero() && self.old_delay.is_zero() {
+        if delay.is_zero() && self.old_delay.is_zero() && empty {
             self.probability *= config.idle_decay;
         }
         if self.probability < NEGLIGIBLE {
@@ -193,7 +194,7 @@ impl<P: Frame> Pie<P> {
     fn update(&mut self, now: Time) {
         while self.updates.next(now).is_some() {
             let before = self.state;
-            self.state.update(&self.config, self.delay);
+            self.state.update(&self.config, self.delay, self.fifo.packets() == 0);
             if self.state == before {
                 self.updates.skip_to(now);
             }
@@ -229,6 +230,9 @@ impl<P: Frame> Discipline<P> for Pie<P> {
     fn enqueue(&mut self, now: Time, mut packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
         self.update(now);
         if self.fifo.packets() >= self.config.limit {
+            // So that no early drop follows at once (RFC 8033 appendix A, Linux
+            // `pie_drop_early`'s callers).
+            self.state.accumulated = 0.0;
             return dropped(packet, DropReason::Full);
         }
         if self.hits() {

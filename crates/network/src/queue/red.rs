@@ -141,6 +141,21 @@ pub(super) fn power(mut base: f64, mut exponent: u64) -> f64 {
     result
 }
 
+/// The first of the steps 1 to `due` for which this holds, and for all after it; the one after the
+/// last if it holds for none.
+pub(super) fn first_step(due: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    let (mut from, mut to) = (1, due.saturating_add(1));
+    while from < to {
+        let middle = from.midpoint(to);
+        if holds(middle) {
+            to = middle;
+        } else {
+            from = middle + 1;
+        }
+    }
+    from
+}
+
 impl Constants for RedConfig {
     type Queue<P: Frame> = Red<P>;
 
@@ -214,29 +229,39 @@ impl<P: Frame> Red<P> {
 
     /// Takes one more arrival into the average.
     fn average_in(&mut self, now: Time) {
-        if let Some(since) = self.empty_since.take() {
-            // As many small packets might have come and found the queue empty.
-            let missed = now.since(since).whole(self.config.packet_time);
-            self.average *= power(1.0 - self.config.weight, missed);
-        }
+        self.average = self.average_at(now);
+        self.empty_since = None;
         self.average += self.config.weight * (self.fifo.packets() as f64 - self.average);
     }
 
+    /// The average at this moment: while the link is idle it decays, as if as many small packets
+    /// had come and found the queue empty.
+    fn average_at(&self, now: Time) -> f64 {
+        let Some(since) = self.empty_since else { return self.average };
+        let missed = now.since(since).whole(self.config.packet_time);
+        self.average * power(1.0 - self.config.weight, missed)
+    }
+
+    /// The steps of the probability that were due.
     fn adapt(&mut self, now: Time) {
         let Some(adaption) = self.config.adaptive else { return };
         let span = self.config.max - self.config.min;
-        let (from, to) = (adaption.band_from, adaption.band_to);
+        let (from, to) = (self.config.min + adaption.band_from * span, self.config.min + adaption.band_to * span);
         while self.adapt_next <= now {
             let before = self.max_probability;
-            if self.average > self.config.min + to * span && before <= adaption.highest {
+            let average = self.average_at(self.adapt_next);
+            if average > to && before <= adaption.highest {
                 self.max_probability += adaption.increase.min(LARGEST_RELATIVE_INCREASE * before);
-            } else if self.average < self.config.min + from * span && before >= adaption.lowest {
+            } else if average < from && before >= adaption.lowest {
                 self.max_probability *= adaption.decrease;
             }
             if self.max_probability.to_bits() == before.to_bits() {
-                // The average does not change without arrivals, so neither does the rest of the
-                // steps do anything.
-                let steps = now.since(self.adapt_next).whole(adaption.interval);
+                // Nor do the steps after it change anything, until the average of an idle link is
+                // below the band.
+                let due = now.since(self.adapt_next).whole(adaption.interval);
+                let below = |step| self.average_at(self.adapt_next + adaption.interval * step) < from;
+                let idle = self.empty_since.is_some() && average >= from;
+                let steps = if idle { first_step(due, below) - 1 } else { due };
                 self.adapt_next += adaption.interval * steps;
             }
             if self.adapt_next == Time::NEVER {

@@ -5,7 +5,7 @@ use flowstart_random::{Rng, Stream, stream};
 use flowstart_units::{Span, Time};
 
 use super::fifo::{Fifo, counted};
-use super::red::power;
+use super::red::{first_step, power};
 use super::{Constants, Dequeue, Discipline, DropReason, Limit, QueueError, Tally};
 use crate::Frame;
 
@@ -160,31 +160,46 @@ impl<P: Frame> SchRed<P> {
 
     fn average_in(&mut self, now: Time) {
         let weight_log = self.config.weight_log.min(MOST_WEIGHT_LOG);
-        if let Some(since) = self.empty_since.take() {
-            // Linux reads this power from a table of tc's making.
-            let missed = now.since(since).whole(self.config.packet_time);
-            let weight = 1.0 / (1_u64 << weight_log) as f64;
-            self.average = (self.average as f64 * power(1.0 - weight, missed)) as u64;
+        if self.empty_since.is_some() {
+            self.average = self.average_at(now);
+            self.empty_since = None;
             return;
         }
         let backlog = self.fifo.counted(self.config.overhead).min(MOST_BYTES);
         self.average = self.average - (self.average >> weight_log) + backlog;
     }
 
+    /// The average at this moment: while the link is idle it decays, as if packets of 0 bytes left.
+    fn average_at(&self, now: Time) -> u64 {
+        let weight_log = self.config.weight_log.min(MOST_WEIGHT_LOG);
+        let Some(since) = self.empty_since else { return self.average };
+        // Linux reads this power from a table of tc's making.
+        let missed = now.since(since).whole(self.config.packet_time);
+        let weight = 1.0 / (1_u64 << weight_log) as f64;
+        (self.average as f64 * power(1.0 - weight, missed)) as u64
+    }
+
+    /// The steps of the probability that were due (Linux `red_adaptative_algo`).
     fn adapt(&mut self, now: Time) {
         let span = self.span();
-        let average = self.average >> self.config.weight_log.min(MOST_WEIGHT_LOG);
+        let weight_log = self.config.weight_log.min(MOST_WEIGHT_LOG);
         // The target band in whole bytes, from two to three fifths of the way.
         let (from, to) = (self.config.min + 2 * (span / 5), self.config.min + 3 * (span / 5));
         while self.adapt_next <= now && self.adapt_next != Time::NEVER {
             let before = self.probability;
+            let average = self.average_at(self.adapt_next) >> weight_log;
             if average > to && before <= ADAPT_HIGHEST {
                 self.probability += ADAPT_INCREASE.min(before / 4);
             } else if average < from && before >= ADAPT_LOWEST {
                 self.probability = before / 10 * 9;
             }
             if self.probability == before {
-                self.adapt_next += ADAPT_INTERVAL * now.since(self.adapt_next).whole(ADAPT_INTERVAL);
+                // Nor do the steps after it change anything, until the average of an idle link is
+                // below the band.
+                let due = now.since(self.adapt_next).whole(ADAPT_INTERVAL);
+                let below = |step| self.average_at(self.adapt_next + ADAPT_INTERVAL * step) >> weight_log < from;
+                let idle = self.empty_since.is_some() && average >= from;
+                self.adapt_next += ADAPT_INTERVAL * if idle { first_step(due, below) - 1 } else { due };
             }
             self.adapt_next += ADAPT_INTERVAL;
         }

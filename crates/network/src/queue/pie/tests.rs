@@ -21,7 +21,7 @@ fn at_a_constant_delay_of_30_ms_the_probability_rises_through_all_gains() {
     let mut updates = 0;
     for (after, probability) in expected {
         while updates < after {
-            state.update(&PieConfig::default(), Span::from_millis(30));
+            state.update(&PieConfig::default(), Span::from_millis(30), false);
             updates += 1;
         }
         assert_eq!(format!("{:.3e}", state.probability), probability, "{after}");
@@ -31,11 +31,11 @@ fn at_a_constant_delay_of_30_ms_the_probability_rises_through_all_gains() {
 #[test]
 fn at_the_target_the_probability_stays_where_the_first_update_put_it() {
     let mut state = pie(PieConfig::default()).state;
-    state.update(&PieConfig::default(), Span::from_millis(15));
+    state.update(&PieConfig::default(), Span::from_millis(15), false);
     assert!((state.probability / 9.155e-6 - 1.0).abs() < 2e-4);
     let first = state.probability;
     for _ in 0..10 {
-        state.update(&PieConfig::default(), Span::from_millis(15));
+        state.update(&PieConfig::default(), Span::from_millis(15), false);
     }
     assert!((state.probability - first).abs() < 1e-15);
 }
@@ -98,7 +98,7 @@ fn the_burst_allowance_comes_back_only_below_half_of_the_target() {
     for (before, now, back) in [(less, less, true), (half, less, false), (less, half, false)] {
         let mut state = pie(config).state;
         (state.burst_allowance, state.old_delay) = (Span::ZERO, before);
-        state.update(&config, now);
+        state.update(&config, now, false);
         assert_eq!(state.probability, 0.0);
         assert_eq!(state.burst_allowance == config.burst_allowance, back, "{before} {now}");
     }
@@ -110,7 +110,7 @@ fn a_delay_of_more_than_250_ms_adds_2_per_cent() {
     let risen = |delay: Span| {
         let mut state = pie(PieConfig::default()).state;
         (state.probability, state.old_delay) = (0.05, delay);
-        state.update(&PieConfig::default(), delay);
+        state.update(&PieConfig::default(), delay, false);
         state.probability
     };
     let more = risen(Span::from_nanos(250_000_001)) - risen(Span::from_millis(250));
@@ -185,4 +185,28 @@ fn against_a_yielding_load_the_delay_settles_at_the_target() {
     }
     let mean = (sum / count).as_millis_f64();
     assert!((mean - 15.0).abs() < 3.0, "{mean}");
+}
+
+/// Linux `pie_calculate_probability`: a delay of 0 with something stored says little.
+#[test]
+fn the_probability_decays_only_while_nothing_is_stored() {
+    let decayed = |empty| {
+        let mut state = Controlled { probability: 0.5, ..pie(PieConfig { alpha: 0.0, ..PieConfig::default() }).state };
+        state.update(&PieConfig { alpha: 0.0, ..PieConfig::default() }, Span::ZERO, empty);
+        state.probability
+    };
+    assert_eq!([true, false].map(decayed), [0.5 * 63.0 / 64.0, 0.5]);
+}
+
+/// Linux `pie_qdisc_enqueue`: whoever found no room was hit as well.
+#[test]
+fn a_packet_dropped_for_want_of_room_counts_as_a_hit() {
+    let mut queue = pie(PieConfig { limit: 10, ..PieConfig::default() });
+    for _ in 0..10 {
+        queue.fifo.push(Box1::new(0, 1500), Time::ZERO);
+    }
+    (queue.state.probability, queue.delay) = (0.5, Span::from_millis(20));
+    (queue.state.burst_allowance, queue.state.accumulated) = (Span::ZERO, 8.4);
+    queue.enqueue(Time::ZERO, Box1::new(0, 1500), &mut |_, reason| assert_eq!(reason, DropReason::Full));
+    assert!(!queue.hits(), "the probabilities add up from zero again");
 }

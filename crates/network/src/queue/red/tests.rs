@@ -118,7 +118,7 @@ fn adaption_steps_up_from_002_and_down_from_01() {
     let adaptive = RedConfig { adaptive: Some(RedAdaption::default()), ..RedConfig::default() };
     let steps = |average: f64, from: f64, count: u64| -> Vec<f64> {
         let mut queue = red(RedConfig { max_probability: from, ..adaptive });
-        queue.average = average;
+        (queue.average, queue.empty_since) = (average, None);
         let step = |n| {
             queue.adapt(Time::ZERO + Span::from_millis(500 * n));
             (queue.max_probability * 1e5).round() / 1e5
@@ -134,14 +134,27 @@ fn adaption_steps_up_from_002_and_down_from_01() {
 fn steps_that_nobody_watched_are_caught_up_with() {
     let adaptive = RedConfig { adaptive: Some(RedAdaption::default()), ..RedConfig::default() };
     let (mut often, mut once) = (red(adaptive), red(adaptive));
-    often.average = 13.0;
-    once.average = 13.0;
-    for n in 1..=100 {
-        often.adapt(Time::ZERO + Span::from_millis(500 * n));
+    for (empty_since, packet_time) in [(None, 1), (Some(Time::ZERO), 1), (Some(Time::ZERO), 5_000)] {
+        for queue in [&mut often, &mut once] {
+            *queue = red(RedConfig { packet_time: Span::from_millis(packet_time), ..adaptive });
+            (queue.average, queue.empty_since) = (13.0, empty_since);
+        }
+        for n in 1..=100 {
+            often.adapt(Time::ZERO + Span::from_millis(500 * n));
+        }
+        once.adapt(Time::ZERO + Span::from_secs(50));
+        assert_eq!((often.max_probability, often.adapt_next), (once.max_probability, once.adapt_next));
+        once.adapt(Time::NEVER);
     }
-    once.adapt(Time::ZERO + Span::from_secs(50));
-    assert_eq!((often.max_probability, often.adapt_next), (once.max_probability, once.adapt_next));
-    once.adapt(Time::NEVER);
+}
+
+#[test]
+fn in_a_pause_the_probability_falls_as_the_average_does() {
+    let config = RedConfig { adaptive: Some(RedAdaption::default()), max_probability: 0.1, ..RedConfig::default() };
+    let mut queue = red(config);
+    queue.average = 100.0;
+    queue.adapt(Time::ZERO + Span::from_secs(20));
+    assert!(queue.max_probability <= 0.01, "{}", queue.max_probability);
 }
 
 #[test]

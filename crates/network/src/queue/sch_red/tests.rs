@@ -89,6 +89,24 @@ fn adaption_moves_the_probability_towards_the_band() {
     assert!(queue.probability < ADAPT_LOWEST);
 }
 
+#[test]
+fn in_a_pause_the_probability_falls_as_the_average_does() {
+    let full = || {
+        let mut queue = red(SchRedConfig { adaptive: true, ..SchRedConfig::default() });
+        queue.average = 80_000 << 9;
+        queue.dequeue(Time::ZERO, &mut |_, _| {});
+        queue
+    };
+    let (mut often, mut once) = (full(), full());
+    for n in 1..=100 {
+        often.adapt(Time::ZERO + Span::from_millis(200 * n));
+    }
+    once.adapt(Time::ZERO + Span::from_secs(20));
+    assert_eq!((often.probability, often.adapt_next), (once.probability, once.adapt_next));
+    assert!(once.probability < ADAPT_LOWEST);
+    once.adapt(Time::NEVER);
+}
+
 /// Linux's average in words: an arrival takes a 2^-Wlog share of the backlog in bytes that it
 /// finds. A dequeue that finds nothing begins an idle time, and later ones do not begin it anew;
 /// the arrival that ends it lets the average decay once per packet time instead of taking the
