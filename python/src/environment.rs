@@ -84,8 +84,8 @@ impl CongestionAvoidance for Watched {
         self.inner.undo(prior_cwnd, window)
     }
 
-    fn on_idle(&mut self, idle: Span) {
-        self.inner.on_idle(idle);
+    fn on_idle(&mut self, idle: Span, window: &mut Window) {
+        self.inner.on_idle(idle, window);
     }
 
     fn wants_packets(&self) -> bool {

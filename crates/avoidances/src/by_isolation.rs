@@ -238,8 +238,8 @@ impl<A: CongestionAvoidance + IsolationAware, B: CongestionAvoidance> Congestion
         active!(self, a => a.undo(prior_cwnd, window))
     }
 
-    fn on_idle(&mut self, idle: Span) {
-        active!(self, a => a.on_idle(idle));
+    fn on_idle(&mut self, idle: Span, window: &mut Window) {
+        active!(self, a => a.on_idle(idle, window));
     }
 
     fn isolation_aware(&mut self) -> Option<&mut dyn IsolationAware> {

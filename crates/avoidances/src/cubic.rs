@@ -307,7 +307,7 @@ impl CongestionAvoidance for Cubic {
     }
 
     /// The curve stands still while the flow is idle (`cubictcp_cwnd_event`).
-    fn on_idle(&mut self, idle: Span) {
+    fn on_idle(&mut self, idle: Span, _window: &mut Window) {
         if let Some(epoch) = &mut self.epoch {
             epoch.start += idle;
         }

@@ -57,8 +57,8 @@ impl CongestionAvoidance for Avoidance {
         with_avoidance!(self, a => a.undo(prior_cwnd, window))
     }
 
-    fn on_idle(&mut self, idle: Span) {
-        with_avoidance!(self, a => a.on_idle(idle));
+    fn on_idle(&mut self, idle: Span, window: &mut Window) {
+        with_avoidance!(self, a => a.on_idle(idle, window));
     }
 
     #[inline]

@@ -62,8 +62,9 @@ pub trait CongestionAvoidance {
         prior_cwnd.max(window.cwnd)
     }
 
-    /// The flow was idle for this long.
-    fn on_idle(&mut self, _idle: Span) {}
+    /// The flow was idle for this long and sends again (Linux `CA_EVENT_TX_START`). The window is
+    /// there for who held it back meanwhile.
+    fn on_idle(&mut self, _idle: Span, _window: &mut Window) {}
 
     /// The part that goes by whether the flow has a queue of its own, if this avoidance has one.
     fn isolation_aware(&mut self) -> Option<&mut dyn IsolationAware> {

@@ -289,13 +289,13 @@ impl CongestionAvoidance for Bbr {
         window.cwnd
     }
 
-    fn on_idle(&mut self, idle: Span) {
+    fn on_idle(&mut self, idle: Span, window: &mut Window) {
         self.idle_restart = true;
         self.model.forget_epoch();
         match self.mode {
             // Packets leave at the bandwidth, whatever the phase (`bbr_cwnd_event`).
             BbrMode::ProbeBandwidth { .. } => self.set_pacing_rate(1.0),
-            BbrMode::ProbeRtt { .. } => self.end_probe_rtt(self.now + idle, None),
+            BbrMode::ProbeRtt { .. } => self.end_probe_rtt(self.now + idle, window),
             BbrMode::Waiting | BbrMode::Startup | BbrMode::Drain => {}
         }
     }

@@ -140,21 +140,19 @@ impl Bbr {
                 let round = round || news.round;
                 self.mode = BbrMode::ProbeRtt { until, round };
                 if round {
-                    self.end_probe_rtt(ack.now, Some(window));
+                    self.end_probe_rtt(ack.now, window);
                 }
             }
         }
     }
 
     /// Ends a probe of the RTT that was long enough (`bbr_check_probe_rtt_done`).
-    pub(super) fn end_probe_rtt(&mut self, now: Time, window: Option<&mut Window>) {
+    pub(super) fn end_probe_rtt(&mut self, now: Time, window: &mut Window) {
         if !matches!(self.mode, BbrMode::ProbeRtt { until: Some(until), .. } if now > until) {
             return;
         }
         self.model.refresh_rtt(now);
-        if let Some(window) = window {
-            window.cwnd = window.cwnd.max(self.saved_cwnd);
-        }
+        window.cwnd = window.cwnd.max(self.saved_cwnd);
         if self.plateau.reached {
             self.probe_bandwidth(now);
         } else {

@@ -103,13 +103,13 @@ impl CongestionAvoidance for Bbr3 {
         window.cwnd.max(self.saved_cwnd)
     }
 
-    fn on_idle(&mut self, idle: Span) {
+    fn on_idle(&mut self, idle: Span, window: &mut Window) {
         self.idle_restart = true;
         self.model.forget_epoch();
         if self.is_cycling() {
             self.set_pacing_rate(1.0);
         } else if self.mode == Bbr3Mode::ProbeRtt {
-            self.end_probe_rtt(self.now + idle, None);
+            self.end_probe_rtt(self.now + idle, window);
         }
     }
 

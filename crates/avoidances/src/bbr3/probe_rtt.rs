@@ -21,7 +21,7 @@ impl Bbr3 {
             if self.probe_until.is_some() {
                 self.probe_round |= self.model.round_start;
                 if self.probe_round {
-                    self.end_probe_rtt(ack.now, Some(window));
+                    self.end_probe_rtt(ack.now, window);
                 }
             } else if ack.in_flight <= self.probe_rtt_cwnd() {
                 self.probe_until = Some(ack.now + self.config.probe_rtt);
@@ -38,14 +38,12 @@ impl Bbr3 {
     }
 
     /// `CheckProbeRTTDone`, `ExitProbeRTT`.
-    pub(super) fn end_probe_rtt(&mut self, now: Time, window: Option<&mut Window>) {
+    pub(super) fn end_probe_rtt(&mut self, now: Time, window: &mut Window) {
         if self.probe_until.is_none_or(|until| now <= until) {
             return;
         }
         self.model.refresh_rtt(now);
-        if let Some(window) = window {
-            window.cwnd = window.cwnd.max(self.saved_cwnd);
-        }
+        window.cwnd = window.cwnd.max(self.saved_cwnd);
         self.model.reset_shortterm();
         if self.full_reached {
             self.start_down(now);

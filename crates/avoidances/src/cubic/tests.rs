@@ -196,7 +196,7 @@ fn idle_time_does_not_count_on_the_curve() {
     let mut busy = idle;
     idle.update(at_ms(0), 700, 1);
     busy.update(at_ms(0), 700, 1);
-    idle.on_idle(Span::from_secs(5));
+    idle.on_idle(Span::from_secs(5), &mut Window::new(10));
     idle.update(at_ms(5100), 700, 1);
     busy.update(at_ms(100), 700, 1);
     assert_eq!(idle.packets_per_increase, busy.packets_per_increase);

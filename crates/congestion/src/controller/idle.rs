@@ -40,7 +40,7 @@ impl Controller {
     /// `CA_EVENT_TX_START`). Windows stay; [`restart_after_idle`](Self::restart_after_idle)
     /// includes this.
     pub fn on_idle(&mut self, idle: Span) {
-        self.avoidance.on_idle(idle);
+        self.avoidance.on_idle(idle, &mut self.window);
     }
 
     /// The application used only `used` packets of the window for a whole RTO (RFC 7661 in spirit;

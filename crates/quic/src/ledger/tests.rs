@@ -228,7 +228,7 @@ impl CongestionAvoidance for Idler {
         window.cwnd / 2
     }
 
-    fn on_idle(&mut self, idle: Span) {
+    fn on_idle(&mut self, idle: Span, _window: &mut Window) {
         self.0.lock().unwrap().push(idle);
     }
 }

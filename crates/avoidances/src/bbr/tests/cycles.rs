@@ -75,7 +75,7 @@ fn a_flow_that_sends_again_after_an_idle_time_does_not_probe_the_rtt() {
     let after = |idle: bool, rate: bool| {
         let mut bbr = in_phase(3);
         if idle {
-            bbr.on_idle(Span::from_secs(1));
+            bbr.on_idle(Span::from_secs(1), &mut Window::new(74));
         }
         let first = queued(5_000, 60);
         feed(&mut bbr, &if rate { first } else { Ack { rate: None, ..first } }, 74);
@@ -124,10 +124,12 @@ fn an_idle_time_ends_a_probe_of_the_rtt_that_was_long_enough() {
         feed(&mut bbr, &queued(10_001, 60), 74);
         feed(&mut bbr, &queued(10_100, 4), 74);
         assert_eq!(bbr.window_gain(), 1.0);
-        bbr.on_idle(Span::from_millis(ms));
-        probing(&bbr)
+        let mut window = Window::new(4);
+        bbr.on_idle(Span::from_millis(ms), &mut window);
+        (probing(&bbr), window.cwnd)
     };
-    assert_eq!([200, 201].map(idle), [true, false]);
+    // And the window is what it was before the probe.
+    assert_eq!([200, 201].map(idle), [(true, 4), (false, 74)]);
 }
 
 /// The kernel counts microseconds: a nanosecond less is the same RTT, which does not put the probe

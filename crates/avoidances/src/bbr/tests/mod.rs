@@ -245,7 +245,7 @@ fn marks_change_nothing() {
 fn after_idle_time_packets_leave_at_the_bandwidth_whatever_the_phase() {
     let mut bbr = in_phase(0);
     let cruising = in_phase(2).pacing_rate();
-    bbr.on_idle(Span::from_secs(1));
+    bbr.on_idle(Span::from_secs(1), &mut Window::new(74));
     assert_eq!(bbr.pacing_rate(), cruising);
     feed(&mut bbr, &full(1, 2, 1), 74);
     assert!(bbr.pacing_rate() > cruising, "until something is delivered");
@@ -289,7 +289,7 @@ proptest! {
                     bbr.reduce(at(now), Signal::Timeout, &window);
                     bbr.on_expiry(at(now), u64::from(lost));
                 }
-                2 => bbr.on_idle(Span::from_millis(ms)),
+                2 => bbr.on_idle(Span::from_millis(ms), &mut window),
                 _ => {}
             }
             let repair = [Repair::Losses, Repair::Timeout, Repair::Nothing, Repair::Nothing][usize::from(kind)];

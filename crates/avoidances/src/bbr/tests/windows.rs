@@ -112,7 +112,7 @@ fn bunches_of_acks_make_the_window_larger_by_100_ms_of_the_bandwidth_at_most() {
 fn an_idle_time_ends_an_epoch_of_acks() {
     let mut bbr = in_phase(3);
     feed(&mut bbr, &Ack { acked: 10, ..full(200, 11, 1) }, 74);
-    bbr.on_idle(Span::from_micros(1));
+    bbr.on_idle(Span::from_micros(1), &mut Window::new(74));
     feed(&mut bbr, &full(201, 12, 11), 74);
     assert_eq!(bbr.model.aggregated(&bbr.config), 10);
 }
