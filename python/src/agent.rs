@@ -63,7 +63,7 @@ impl Seen {
     fn on_ack(&mut self, ack: &Ack) {
         self.acked += f64::from(ack.acked);
         self.acked_bytes += ack.acked_bytes as f64;
-        self.lost += f64::from(ack.lost);
+        self.lost += f64::from(ack.newly_lost());
         self.marked += f64::from(ack.marked);
         if let Some(rtt) = ack.rtt.map(Span::as_secs_f64) {
             if self.samples == 0.0 {

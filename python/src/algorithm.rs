@@ -48,7 +48,7 @@ impl Ack {
             acked: event.acked,
             acked_bytes: event.acked_bytes,
             marked: event.marked,
-            lost: event.lost,
+            lost: event.newly_lost(),
             rtt: event.rtt.map(Span::as_secs_f64),
             srtt: seconds(event.srtt),
             min_rtt: seconds(event.min_rtt),
@@ -218,7 +218,7 @@ impl Rounds {
             in_flight: 0,
         });
         round.acked += event.acked;
-        round.lost += event.lost;
+        round.lost += event.newly_lost();
         round.marked += event.marked;
         round.first_rtt = round.first_rtt.or(rtt);
         round.last_rtt = rtt.or(round.last_rtt);

@@ -78,6 +78,7 @@ impl Bench {
             acked_bytes: 1448,
             marked: 0,
             lost: 0,
+            lost_meanwhile: 0,
             rtt: Some(RTT),
             srtt: RTT,
             min_rtt: RTT,

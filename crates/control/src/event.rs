@@ -73,8 +73,11 @@ pub struct Ack {
     /// How many of `acked` met a congestion mark (all of them if the ACK carried ECE without a
     /// count; 0 without ECN).
     pub marked: u32,
-    /// Packets newly declared lost by this ACK.
+    /// Packets declared lost by this ACK (Linux `rate_sample.losses`).
     pub lost: u32,
+    /// Packets declared lost between the ACK before and this one, because they were late (RFC 8985
+    /// section 6.2 step 5). Those of a retransmission timeout are not among them.
+    pub lost_meanwhile: u32,
     /// RTT of the newest packet delivered that was never retransmitted, if any.
     pub rtt: Option<Span>,
     /// Smoothed RTT (RFC 6298), this sample included; zero before the first sample.
@@ -109,6 +112,14 @@ pub struct Ack {
     /// What is being repaired once this ACK was answered. Only told where a window grows for it, to
     /// avoidances that control recovery; [`Repair::Nothing`] elsewhere.
     pub repair: Repair,
+}
+
+impl Ack {
+    /// All packets declared lost since the ACK before, however they were found.
+    #[must_use]
+    pub fn newly_lost(&self) -> u32 {
+        self.lost.saturating_add(self.lost_meanwhile)
+    }
 }
 
 /// What a sender repairs (Linux `icsk_ca_state`, from `TCP_CA_Recovery` on).

@@ -13,6 +13,7 @@ pub fn ack(acked: u32) -> Ack {
         acked_bytes: u64::from(acked) * 1448,
         marked: 0,
         lost: 0,
+        lost_meanwhile: 0,
         rtt: None,
         srtt: Span::ZERO,
         min_rtt: Span::MAX,

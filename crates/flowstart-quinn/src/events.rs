@@ -389,6 +389,7 @@ impl Events {
             acked_bytes: 0,
             marked: 0,
             lost: 0,
+            lost_meanwhile: 0,
             rtt: None,
             srtt: self.rtt.smoothed(),
             min_rtt: self.min_rtt,

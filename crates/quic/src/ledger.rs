@@ -471,7 +471,8 @@ impl Ledger {
             acked: packets,
             acked_bytes: batch.bytes,
             marked,
-            lost: self.unheard.saturating_add(batch.lost),
+            lost: batch.lost,
+            lost_meanwhile: self.unheard,
             rtt,
             srtt: self.rtt.smoothed(),
             min_rtt: self.min_rtt,
@@ -503,7 +504,7 @@ impl Ledger {
             view.repair = self.reduction.repair;
             self.grow(&view, batch.lost);
         }
-        self.unheard = if packets > 0 { 0 } else { view.lost };
+        self.unheard = if packets > 0 { 0 } else { view.newly_lost() };
         if self.log.is_some() {
             self.log_metrics(now);
         }

@@ -255,11 +255,11 @@ impl FlowStart for CarefulResume {
             }
             ResumePhase::SafeRetreat(_) => {
                 self.pipe = self.pipe.saturating_add(ack.acked);
-                self.lost = self.lost.saturating_add(ack.lost);
+                self.lost = self.lost.saturating_add(ack.newly_lost());
             }
             _ => self.pipe = self.pipe.saturating_add(ack.acked),
         }
-        self.newly_lost = ack.lost;
+        self.newly_lost = ack.newly_lost();
         match self.phase {
             ResumePhase::Unvalidated { first, until } if self.filled || ack.una > first || ack.now >= until => {
                 let flight = if self.filled { self.jump } else { ack.in_flight };

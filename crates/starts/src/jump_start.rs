@@ -136,10 +136,10 @@ impl FlowStart for JumpStart {
         if matches!(self.phase, JumpPhase::SlowStart { .. }) { window.slow_start(ack.acked) } else { 0 }
     }
 
-    fn on_signal(&mut self, _now: Time, signal: Signal, window: &mut Window) -> Response {
+    fn on_signal(&mut self, now: Time, signal: Signal, window: &mut Window) -> Response {
         match (signal, &self.phase) {
             (Signal::Loss, JumpPhase::SlowStart { jump_end }) if self.told.una < *jump_end => {
-                self.phase = JumpPhase::Recovery(FirstRecovery::new(&self.told));
+                self.phase = JumpPhase::Recovery(FirstRecovery::new(now, &self.told));
                 Response::Ignore
             }
             (Signal::Loss, JumpPhase::Recovery(_)) => Response::Ignore,

@@ -181,8 +181,9 @@ impl RapidStart {
         let RapidStartConfig { beta, recovery_share, .. } = self.config;
         let per_delivered = recovery_share * (1.0 - beta);
         let silence = beta + per_delivered;
+        let (delivered, lost) = recovery.fates(u64::from(self.before));
         let before = f64::from(self.before);
-        let window = before * silence - per_delivered * recovery.delivered as f64 - silence * recovery.lost as f64;
+        let window = before * silence - per_delivered * delivered as f64 - silence * lost as f64;
         libm::round(window.max(before * beta / 3.0)).max(2.0) as u32
     }
 }
@@ -225,14 +226,14 @@ impl FlowStart for RapidStart {
         left / self.growth.max(1)
     }
 
-    fn on_signal(&mut self, _now: Time, signal: Signal, window: &mut Window) -> Response {
+    fn on_signal(&mut self, now: Time, signal: Signal, window: &mut Window) -> Response {
         match signal {
             Signal::Timeout => return Response::Leave,
             _ if self.recovery.is_some() => {}
             Signal::Loss | Signal::Marks => {
                 self.reason = if signal == Signal::Loss { ExitReason::Loss } else { ExitReason::Marks };
                 self.before = window.cwnd;
-                let recovery = FirstRecovery::new(&self.told);
+                let recovery = FirstRecovery::new(now, &self.told);
                 self.recovery = Some(recovery);
                 window.cwnd = self.recovering_window(&recovery).min(window.cwnd);
             }
@@ -283,13 +284,13 @@ mod tests {
         RapidStart::new(&config, 10, 1448)
     }
 
-    /// The window at the end of the first recovery.
+    /// The window at the end of the first recovery, whose repairs arrive.
     fn recovered(config: RapidStartConfig, signal: Signal, before: u32, delivered: u32, lost: u32) -> u32 {
         let (mut start, mut window) = (start(config), Window::new(before));
         let first = Ack { lost, next: 1000, ..ack(1) };
         start.on_ack(&first, &mut window);
         assert_eq!(start.on_signal(Time::ZERO, signal, &mut window), Response::Ignore);
-        let last = Ack { una: 1000, next: 2000, ..ack(delivered - 1) };
+        let last = Ack { una: 1000, next: 2000, ..ack(delivered - 1 + lost) };
         let AfterAck::Done(exit) = start.on_ack(&last, &mut window) else { panic!("the recovery is over") };
         assert_eq!((exit.cwnd, exit.ssthresh), (window.cwnd, window.cwnd));
         window.cwnd
@@ -301,6 +302,18 @@ mod tests {
             assert_eq!(recovered(config, Signal::Loss, 300, 100, 200), 70);
             assert_eq!(recovered(config, Signal::Marks, 100, 100, 0), 70);
         }
+    }
+
+    #[test]
+    fn losses_that_a_timer_found_count_and_those_before_the_recovery_do_not() {
+        let (mut start, mut window) = (start(RapidStartConfig::default()), Window::new(100));
+        let earlier = Ack { next: 1000, lost: 3, ..ack(5) };
+        start.on_ack(&earlier, &mut window);
+        // Nothing came; a packet was late.
+        start.on_signal(Time::ZERO + ms(9), Signal::Loss, &mut window);
+        let last = Ack { una: 1000, next: 2000, lost_meanwhile: 40, lost: 10, ..ack(100) };
+        start.on_ack(&last, &mut window);
+        assert_eq!(window.cwnd, 35);
     }
 
     #[test]

@@ -46,7 +46,8 @@ pub enum RtoRule {
     /// `tcp_rtt_estimator`).
     #[default]
     Linux,
-    /// max(`min_rto`, SRTT + max(tick, 4 RTTVAR)) (RFC 6298 section 2).
+    /// max(`min_rto`, SRTT + max(tick, 4 RTTVAR)) (RFC 6298 section 2, whose rule 2.4 has 1 s for
+    /// `min_rto`; the default here is Linux's 200 ms).
     Rfc6298,
 }
 

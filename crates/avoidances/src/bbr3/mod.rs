@@ -277,7 +277,7 @@ impl Bbr3 {
 
     /// `CheckStartupDone`, `CheckStartupHighLoss`, `CheckDrainDone`.
     fn leave_startup(&mut self, ack: &Ack, told: Option<Told>, window: &mut Window) {
-        self.loss_events += u32::from(ack.lost > 0);
+        self.loss_events += u32::from(ack.newly_lost() > 0);
         if self.mode == Bbr3Mode::Startup {
             let many = self.loss_events >= self.config.loss_events && told.is_some_and(|told| self.is_too_high(told));
             if !self.full_reached && self.model.loss_round_start && self.recovering && many {
@@ -353,7 +353,7 @@ impl Bbr3 {
     /// The model takes an ACK in.
     fn learn(&mut self, ack: &Ack, cwnd: u32) {
         (self.delivered, self.now) = (ack.delivered, ack.now);
-        for _ in 0..ack.lost {
+        for _ in 0..ack.newly_lost() {
             self.on_lost(cwnd);
         }
         self.model.take_rate(ack);

@@ -454,7 +454,8 @@ impl CongestionAvoidance for DelayTarget {
         self.delivered_in_all = ack.delivered;
         self.arrived = self.arrived.saturating_add(ack.acked);
         self.delivered = self.delivered.saturating_add(u64::from(ack.acked.saturating_sub(ack.marked)));
-        self.congested = self.congested.saturating_add(u64::from(ack.lost)).saturating_add(u64::from(ack.marked));
+        self.congested =
+            self.congested.saturating_add(u64::from(ack.newly_lost())).saturating_add(u64::from(ack.marked));
         if let Some(sample) = ack.rate
             && sample.prior_delivered >= self.round_end
         {

@@ -51,6 +51,7 @@ fn ack(now: Time, rtt: Span, una: u64, delivered: u64) -> Ack {
         acked_bytes: 1448,
         marked: 0,
         lost: 0,
+        lost_meanwhile: 0,
         rtt: Some(rtt),
         srtt: rtt,
         min_rtt: Span::from_millis(100),

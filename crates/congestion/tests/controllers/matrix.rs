@@ -286,6 +286,7 @@ impl Nonsense {
             acked_bytes: u64::from(acked) * 1448,
             marked,
             lost: 0,
+            lost_meanwhile: 0,
             rtt,
             srtt: rtt.unwrap_or(Span::ZERO),
             min_rtt: rtt.unwrap_or(Span::MAX),

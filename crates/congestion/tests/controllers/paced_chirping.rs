@@ -204,6 +204,7 @@ fn ack(now: Time, packets_out: u32) -> Ack {
         acked_bytes: 1448,
         marked: 0,
         lost: 0,
+        lost_meanwhile: 0,
         rtt: Some(srtt),
         srtt,
         min_rtt: srtt,

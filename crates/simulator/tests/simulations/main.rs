@@ -11,6 +11,7 @@ mod isolation;
 mod media;
 mod quick_start;
 mod rcp;
+mod recoveries;
 mod robustness;
 mod sessions;
 mod silent_link;

@@ -204,8 +204,8 @@ impl FlowStart for BbrStart {
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> AfterAck {
         self.min_rtt = ack.min_rtt;
         self.losses.delivered += u64::from(ack.acked);
-        self.losses.lost += u64::from(ack.lost);
-        self.losses.events += u32::from(ack.lost > 0);
+        self.losses.lost += u64::from(ack.newly_lost());
+        self.losses.events += u32::from(ack.newly_lost() > 0);
         let draining = self.phase == BbrPhase::Drain;
         if self.take_rate(ack) {
             self.judge_losses(ack.in_flight);

@@ -25,6 +25,7 @@ struct Tally {
     rtt: Option<Span>,
     marked: u32,
     lost: u32,
+    lost_meanwhile: u32,
 }
 
 impl Sender {
@@ -94,7 +95,8 @@ impl Sender {
             self.last_rate_sample = rate.or(self.last_rate_sample);
         }
         self.reordering.update(&self.config, plain.newest.prior_delivered, self.stats.delivered);
-        let tally = Tally { packets: plain.packets, bytes: plain.bytes, rtt: Some(rtt), marked: 0, lost: 0 };
+        let tally =
+            Tally { packets: plain.packets, bytes: plain.bytes, rtt: Some(rtt), marked: 0, lost: 0, lost_meanwhile: 0 };
         let view = self.view(now, tally, true, rate);
         self.controller.on_ack(&view);
         self.rearm_after_progress(now);
@@ -149,7 +151,15 @@ impl Sender {
         let settled = ordinary || self.settle(&event);
         let lost = u32::try_from(self.board.total_lost() - lost_before).unwrap_or(u32::MAX);
 
-        let tally = Tally { packets: delivery.packets, bytes: delivery.bytes, rtt: samples.latest, marked, lost };
+        let lost_meanwhile = std::mem::take(&mut self.found_late);
+        let tally = Tally {
+            packets: delivery.packets,
+            bytes: delivery.bytes,
+            rtt: samples.latest,
+            marked,
+            lost,
+            lost_meanwhile,
+        };
         let mut view = self.view(now, tally, advanced, rate);
         self.tell_packets(now, &delivery);
         if ack.ack >= self.answer_at {
@@ -233,6 +243,7 @@ impl Sender {
             acked_bytes: tally.bytes,
             marked: tally.marked,
             lost: tally.lost,
+            lost_meanwhile: tally.lost_meanwhile,
             rtt: tally.rtt,
             srtt: self.stats.srtt,
             min_rtt: self.stats.min_rtt,

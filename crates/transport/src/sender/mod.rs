@@ -201,6 +201,8 @@ pub struct Sender {
     ce_count: u32,
     /// Marks counted but not yet attributed to delivered packets.
     marks_pending: u32,
+    /// Packets that a timer found lost since the controller heard of an ACK.
+    found_late: u32,
     /// The start ignored marks; it is not asked again until this byte is acknowledged.
     marks_ignored_until: Option<u64>,
     /// The connection has been idle for this long, and is about to send again.
@@ -271,6 +273,7 @@ impl Sender {
             cwr_due: false,
             ce_count: 0,
             marks_pending: 0,
+            found_late: 0,
             marks_ignored_until: None,
             idle_before_write: None,
             first_syn_at: Time::NEVER,

@@ -55,6 +55,15 @@ impl Reordering {
         self.persist = self.persist.saturating_sub(1);
     }
 
+    /// The retransmission timer expired with so many packets acknowledged selectively, which led to
+    /// no recovery: the degree of reordering was taken for more than it is (Linux
+    /// `tcp_enter_loss`).
+    pub(super) fn on_timeout(&mut self, config: &SenderConfig, sacked: u32) {
+        if sacked >= config.reordering {
+            self.degree = self.degree.min(config.reordering);
+        }
+    }
+
     /// Adapts the steps, at most once per round trip. `prior_delivered` is what was delivered when
     /// the newest packet of this ACK left.
     #[inline]
@@ -97,6 +106,19 @@ mod tests {
 
     const MIN_RTT: Span = Span::from_millis(40);
     const SRTT: Span = Span::from_millis(60);
+
+    /// Linux `tcp_enter_loss`.
+    #[test]
+    fn a_timeout_after_three_sacks_without_a_recovery_takes_the_degree_back() {
+        let config = SenderConfig::default();
+        for (sacked, beyond) in [(2, true), (3, false)] {
+            let mut r = Reordering::new(&config);
+            r.on_reordered(&config, 0, 10 * u64::from(config.mss));
+            assert!(r.is_beyond(&config));
+            r.on_timeout(&config, sacked);
+            assert_eq!(r.is_beyond(&config), beyond, "{sacked}");
+        }
+    }
 
     #[test]
     fn without_reordering_three_sacks_are_proof_and_nothing_is_waited_for() {

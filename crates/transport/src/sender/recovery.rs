@@ -362,6 +362,9 @@ impl Sender {
             self.board.reset_duplicate_acks();
         }
         self.board.lose_on_timeout(now);
+        if state <= SenderState::Disorder {
+            self.reordering.on_timeout(&self.config, self.board.sacked());
+        }
         self.board.take_lost_retransmission();
         self.stats.packets_lost = self.board.total_lost();
         // Nothing was reduced in a recovery that a start has pardoned.

@@ -157,7 +157,10 @@ impl Sender {
     fn on_reordering_timeout(&mut self, now: Time) {
         let before = self.board.in_flight();
         let unsacked = self.board.packets_out() - self.board.sacked();
+        let lost = self.board.total_lost();
         self.detect_losses(now);
+        let found = u32::try_from(self.board.total_lost() - lost).unwrap_or(u32::MAX);
+        self.found_late = self.found_late.saturating_add(found);
         if self.board.in_flight() != before && self.recovery.state != SenderState::Recovery {
             self.enter_recovery(now, false, unsacked);
             self.reduce_for_timer();

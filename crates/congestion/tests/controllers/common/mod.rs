@@ -346,6 +346,7 @@ impl Loop {
             acked_bytes: u64::from(MSS),
             marked: u32::from(marked),
             lost: lost as u32,
+            lost_meanwhile: 0,
             rtt,
             srtt: self.srtt,
             min_rtt: self.min_rtt,

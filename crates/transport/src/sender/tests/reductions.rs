@@ -1,5 +1,8 @@
 //! How far the window is reduced, and when that is taken back.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use flowstart_congestion::{
     Ack, AfterAck, Avoidance, AvoidanceConfig, Controller, ControllerConfig, Exit, ExitReason, FlowStart,
     INFINITE_SSTHRESH, Response, Signal, Start, StartConfig, Window,
@@ -353,4 +356,40 @@ fn d_sacks_for_all_retransmissions_undo_the_reduction() {
     assert_eq!(pipe.sender.stats().undone, 1);
     assert_eq!(pipe.sender.stats().spurious_retransmissions, 2);
     assert!(pipe.sender.controller().cwnd() >= 40);
+}
+
+/// A start that adds up the losses that it is told of.
+#[derive(Clone, Debug)]
+struct Counting(Arc<AtomicU64>);
+
+impl FlowStart for Counting {
+    fn on_ack(&mut self, ack: &Ack, _: &mut Window) -> AfterAck {
+        self.0.fetch_add(u64::from(ack.newly_lost()), Ordering::Relaxed);
+        AfterAck::Continue
+    }
+
+    fn grow(&mut self, _: &Ack, _: &mut Window) -> u32 {
+        0
+    }
+
+    fn on_signal(&mut self, _: Time, _: Signal, _: &mut Window) -> Response {
+        Response::Ignore
+    }
+}
+
+/// Of three packets the first is lost: two SACKs are no proof, and a timer finds it.
+#[test]
+fn losses_found_by_a_timer_are_told_with_the_next_ack() {
+    for lost in [vec![0], (0..10).step_by(2).collect::<Vec<u64>>()] {
+        let heard = Arc::new(AtomicU64::new(0));
+        let config = ControllerConfig::new(StartConfig::SlowStart, AvoidanceConfig::Reno);
+        let start = Start::External(Box::new(Counting(Arc::clone(&heard))));
+        let controller = Controller::join(start, Avoidance::new(&config), &config);
+        let mut pipe = Pipe::new(&no_handshake(), controller, &every_segment(), ms(50)).losing(&lost);
+        pipe.sender.write(Time::ZERO, if lost.len() == 1 { 3 } else { 10 } * MSS);
+        pipe.run_until(at(1_000));
+        assert_eq!((pipe.sender.stats().timeouts, pipe.sender.stats().una), (0, pipe.sender.stats().next));
+        let losses = pipe.sender.stats().packets_lost;
+        assert_eq!((heard.load(Ordering::Relaxed), losses), (losses, lost.len() as u64));
+    }
 }
