@@ -259,9 +259,11 @@ impl Sender {
         ssthresh.max((cwnd >> 1) + (cwnd >> 2))
     }
 
+    /// Linux `tcp_init_undo`: a probe that left again may arrive twice, too.
     fn arm_undo(&mut self) {
         self.recovery.undo_from = Some(self.stats.una);
-        let retransmitted = self.board.retransmitted();
+        let probe = self.probe.is_some_and(|probe| probe.retransmission);
+        let retransmitted = self.board.retransmitted() + u32::from(probe);
         self.recovery.unconfirmed = (retransmitted > 0).then_some(retransmitted);
     }
 

@@ -78,7 +78,8 @@ impl Sender {
             if self.order == Order::RepairsFirst
                 && let Some(repair) = self.board.next_repair()
             {
-                if let Some(packet) = self.transmit_repair(now, repair, self.urgent == Urgent::Timeout) {
+                let why = if self.urgent == Urgent::Timeout { Urgent::Timeout } else { Urgent::None };
+                if let Some(packet) = self.transmit_repair(now, repair, why) {
                     self.urgent = Urgent::None;
                     return Some(packet);
                 }
@@ -186,7 +187,7 @@ impl Sender {
                     self.urgent = Urgent::None;
                     return None;
                 };
-                let packet = self.transmit_repair(now, last, true)?;
+                let packet = self.transmit_repair(now, last, Urgent::TailProbe)?;
                 self.urgent = Urgent::None;
                 self.on_probe_sent(now, true);
                 Some(packet)
@@ -364,14 +365,17 @@ impl Sender {
     }
 
     #[inline(never)]
-    fn transmit_repair(&mut self, now: Time, repair: Repair, urgent: bool) -> Option<Outgoing> {
-        if !self.may_leave(now, repair.payload, true, urgent) {
+    fn transmit_repair(&mut self, now: Time, repair: Repair, why: Urgent) -> Option<Outgoing> {
+        let probe = why == Urgent::TailProbe;
+        if !self.may_leave(now, repair.payload, true, probe || why == Urgent::Timeout) {
             return None;
         }
-        self.board.resend(&self.departing(now), repair.id);
+        self.board.resend(&self.departing(now), repair.id, probe);
         self.stats.packets_retransmitted += 1;
         self.stats.bytes_retransmitted += u64::from(repair.payload);
-        self.recovery.on_retransmission(now);
+        if !probe {
+            self.recovery.on_retransmission(now);
+        }
         if self.board.is_first(repair.id) && self.timer != Timer::Reordering {
             self.set_timer(Timer::Retransmission, now + self.rtt.rto());
         }

@@ -237,13 +237,15 @@ impl Scoreboard {
         self.in_flight += 1;
     }
 
-    /// A segment leaves again.
-    pub(in crate::sender) fn resend(&mut self, departing: &Departing, id: u32) {
+    /// A segment leaves again. A `probe` of one that is not lost is the same packet in flight
+    /// (Linux `__tcp_retransmit_skb`, which counts nothing; `tcp_retransmit_skb` does).
+    pub(in crate::sender) fn resend(&mut self, departing: &Departing, id: u32, probe: bool) {
         self.unlink(id);
         let record = self.record_mut(id);
         departing.stamp(record);
-        let (already, ever) = (record.has(RETRANSMITTED), record.has(EVER_RETRANSMITTED));
-        record.flags |= RETRANSMITTED | EVER_RETRANSMITTED;
+        let ever = record.has(EVER_RETRANSMITTED);
+        let already = record.has(RETRANSMITTED) || (probe && !record.has(LOST));
+        record.flags |= if already { EVER_RETRANSMITTED } else { RETRANSMITTED | EVER_RETRANSMITTED };
         self.retransmitted += u32::from(!already);
         self.repeated += u32::from(!ever);
         if self.repairs.front() == Some(&id) {

@@ -160,11 +160,11 @@ impl Model {
         }
     }
 
-    fn resend(&mut self, seq: u64, departing: &Departing) {
+    fn resend(&mut self, seq: u64, departing: &Departing, probe: bool) {
         let segment = self.segments.iter_mut().find(|segment| segment.seq == seq).expect("a segment that is known");
         (segment.number, segment.sent_at, segment.delivered) = (departing.number, departing.now, departing.delivered);
         segment.app_limited = departing.app_limited;
-        (segment.resent, segment.ever_resent) = (true, true);
+        (segment.resent, segment.ever_resent) = (segment.resent || segment.lost || !probe, true);
     }
 }
 
@@ -364,13 +364,13 @@ proptest! {
                 Step::Repair => if let Some(repair) = board.next_repair() {
                     let departing = model.departing(now, false);
                     prop_assert_eq!(board.is_first(repair.id), model.segments[0].seq == repair.seq);
-                    board.resend(&departing, repair.id);
-                    model.resend(repair.seq, &departing);
+                    board.resend(&departing, repair.id, false);
+                    model.resend(repair.seq, &departing, false);
                 },
                 Step::Probe => if let Some(last) = board.last() {
                     let departing = model.departing(now, true);
-                    board.resend(&departing, last.id);
-                    model.resend(last.seq, &departing);
+                    board.resend(&departing, last.id, true);
+                    model.resend(last.seq, &departing, true);
                 },
                 Step::Timeout => prop_assert_eq!(board.lose_on_timeout(now), model.time_out(now)),
                 Step::LoseFirst => prop_assert_eq!(board.lose_first(), model.lose_first()),

@@ -111,6 +111,8 @@ fn the_loss_of_a_lone_packet_is_probed_after_250_ms_and_costs_one_reduction() {
     let probe = *pipe.sent.last().unwrap();
     assert!(probe.segment.retransmission);
     assert_eq!(probe.segment.sent_at, start + ms(250));
+    // Linux `__tcp_retransmit_skb`: it takes the place of the packet whose fate it asks for.
+    assert_eq!(pipe.sender.stats().in_flight, 1);
     // Something beyond the probe must be acknowledged for the loss to be sure.
     pipe.sender.write(pipe.now, MSS);
     pipe.run_until(start + ms(1_000));
