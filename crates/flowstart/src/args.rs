@@ -201,7 +201,8 @@ pub(crate) struct ReproduceArgs {
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = RECORD,
         conflicts_with_all = ["seed", "runs", "full", "record", "verify", "stability", "plot", "pages"])]
     pub(crate) recorded: Option<PathBuf>,
-    /// Run again what took little of what this file holds, and say where something else comes out
+    /// Run again what took little of what this file holds, and one run of each other figure, and
+    /// say where something else comes out
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = RECORD,
         conflicts_with_all = ["seed", "runs", "full", "record", "stability", "plot", "pages", "markdown", "json",
             "strict"])]

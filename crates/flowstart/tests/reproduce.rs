@@ -158,6 +158,18 @@ fn wrong_numbers_and_claims_without_owner_are_one_sentence_and_status_2() {
     assert!(error.contains("whose.toml:") && error.contains("say whose claim it is"), "{error}");
 }
 
+/// What follows an object of JSON.
+fn rest(text: &str) -> &str {
+    let mut depth = 0;
+    for (at, letter) in text.char_indices() {
+        depth += i32::from(letter == '{') - i32::from(letter == '}');
+        if letter == '}' && depth == 0 {
+            return text[at + 1..].trim_start_matches(',');
+        }
+    }
+    ""
+}
+
 #[test]
 fn what_is_recorded_is_shown_and_verified_without_running_everything() {
     let folder = own();
@@ -179,6 +191,21 @@ fn what_is_recorded_is_shown_and_verified_without_running_everything() {
     let kept = std::fs::read_to_string(folder.path().join("kept.json")).expect("kept");
     std::fs::write(folder.path().join("kept.json"), kept.replacen("\"mean\": ", "\"mean\": 7", 1)).expect("written");
     assert!(output(folder.path(), &["quick-start/fig9", "--verify=kept.json"], 1).contains("quick-start/fig9#"));
+    // Of what takes long, one run is made again.
+    let packets = kept.find("\"data_packets\": ").expect("packets") + "\"data_packets\": ".len();
+    let long = format!("{}999999999{}", &kept[..packets], &kept[packets..]);
+    let verify = |kept: &str, status| {
+        std::fs::write(folder.path().join("kept.json"), kept).expect("written");
+        output(folder.path(), &["quick-start/fig9", "--verify=kept.json"], status)
+    };
+    assert!(verify(&long, 0).contains("0 other numbers\none run of each, as they take long: quick-start/fig9\n"));
+    let first = long.find("\"first\": ").expect("a first run");
+    let value = first + long[first..].find(|c: char| c.is_ascii_digit()).expect("a value");
+    let other = format!("{}7{}", &long[..value], &long[value..]);
+    assert!(verify(&other, 1).contains("first run: "));
+    let unknown =
+        format!("{}\"first\": {{\"variant\": \"\", \"values\": []}},\n{}", &long[..first], rest(&long[first..]));
+    assert!(verify(&unknown, 0).contains("recorded without a first run, so not run again: quick-start/fig9\n"));
     std::fs::write(folder.path().join("kept.json"), "{").expect("written");
     assert!(refusal(folder.path(), &["--recorded=kept.json"]).contains("not a record"));
 }

@@ -9,12 +9,13 @@ use flowstart_simulator::Simulation;
 use flowstart_units::{Rate, Span};
 
 use super::attained::{Attained, is_accepted};
-use super::evidence::{Evidence, Looks, together};
+use super::collect::{Done, Job, collect, first_run};
+use super::evidence::Looks;
 use super::figure::{Figure, Subject};
+use super::first_run::FirstRun;
 use super::measure::Measure;
-use super::picture::{Curve, Picture, PictureSpec};
+use super::picture::{Curve, PictureSpec};
 use super::probing::{Probed, Probing};
-use super::record::ShareTable;
 use super::replication::By;
 use super::verdict::{ClaimResult, FigureResult};
 use flowstart_parallel::{Cancel, in_parallel};
@@ -37,14 +38,6 @@ pub struct ReproduceOptions<'a> {
     pub spent: Option<&'a (dyn Fn(usize, f64) + Sync)>,
     /// Told how many simulations are done, of how many.
     pub progress: Option<&'a (dyn Fn(usize, usize) + Sync)>,
-}
-
-/// A run of a variant.
-#[derive(Clone, Copy)]
-struct Job {
-    figure: usize,
-    variant: usize,
-    run: u64,
 }
 
 /// Something for a thread to do.
@@ -79,17 +72,6 @@ struct Course<'a> {
 /// No rate has been refused so far.
 const NONE_REFUSED: u64 = u64::MAX;
 
-/// What one run of a variant gave.
-struct Done {
-    job: Job,
-    /// By number of the claim; only those that are about the variant.
-    values: Vec<(usize, Option<Measured>)>,
-    /// By number of the picture.
-    curves: Vec<(usize, Vec<Curve>)>,
-    data_packets: u64,
-    seconds: f64,
-}
-
 /// How often the variants of a figure have been run.
 struct Progress {
     /// Numbers of runs at which results are looked at.
@@ -109,6 +91,13 @@ impl Progress {
         };
         let count = figure.variants.len();
         Self { made: vec![0; count], wanted: vec![looks[0]; count], looks }
+    }
+
+    /// The first run of this variant is all that is wanted.
+    fn first_of(figure: &Figure, options: &ReproduceOptions<'_>, variant: usize) -> Self {
+        let mut progress = Self::new(figure, options);
+        progress.wanted = (0..figure.variants.len()).map(|number| u64::from(number == variant)).collect();
+        progress
     }
 
     /// What intervals depend on.
@@ -179,6 +168,26 @@ pub fn reproduce(figures: &[Figure], options: &ReproduceOptions<'_>) -> Result<O
             return Ok(Some(results));
         }
     }
+}
+
+/// Makes the first run of one variant, named, of each figure; `None` after a cancellation.
+///
+/// # Errors
+/// If a figure has no such variant, the threads cannot be started or a simulation cannot be made.
+pub fn first_runs(wanted: &[(&Figure, &str)], options: &ReproduceOptions<'_>) -> Result<Option<Vec<FirstRun>>, String> {
+    let figures: Vec<Figure> = wanted.iter().map(|(figure, _)| (*figure).clone()).collect();
+    let progress = wanted.iter().map(|(figure, name)| {
+        let variant = figure.variants.iter().position(|variant| variant.name == *name);
+        let variant = variant.ok_or_else(|| format!("{} has no variant \"{name}\"", figure.name))?;
+        Ok(Progress::first_of(figure, options, variant))
+    });
+    let progress = progress.collect::<Result<Vec<Progress>, String>>()?;
+    let (done, interrupted) = round(&figures, options, &progress, &mut 0)?;
+    let of_figure = |number: usize| {
+        let done: Vec<&Done> = done.iter().filter(|done| done.job.figure == number).collect();
+        first_run(&figures[number], &done)
+    };
+    Ok((!interrupted).then(|| (0..figures.len()).map(of_figure).collect()))
 }
 
 /// Makes the runs that are wanted; `finished` is how many were made before. And whether it was
@@ -401,61 +410,4 @@ impl Figure {
 
 fn picture_variants(figure: &Figure, picture: &PictureSpec) -> Vec<usize> {
     figure.selected(&figure.find("of", &picture.of).unwrap_or_default())
-}
-
-fn collect(figure: &Figure, looks: Looks, done: &[&Done]) -> FigureResult {
-    let values = |claim: usize, variant: usize| -> Vec<Option<Measured>> {
-        let of_variant = done.iter().filter(|done| done.job.variant == variant);
-        let value =
-            |done: &&&Done| done.values.iter().find(|(number, _)| *number == claim).and_then(|(_, value)| *value);
-        of_variant.map(|done| value(&done).or(figure.claims[claim].missing)).collect()
-    };
-    let claims = figure.claims.iter().enumerate().map(|(number, claim)| {
-        let named = |evidence: Vec<Evidence>| figure.names_of_cases(claim).into_iter().zip(evidence).collect();
-        if let Some(statistic) = claim.spec.over_variants {
-            let own: Vec<_> = claim.cases.iter().map(|(variant, _)| values(number, *variant)).collect();
-            let others: Vec<_> = claim.cases.iter().filter_map(|(_, other)| Some(values(number, (*other)?))).collect();
-            let ((own, missing), (others, missing_too)) = (together(statistic, &own), together(statistic, &others));
-            let compared = claim.spec.ratio_to.is_some() || claim.spec.minus.is_some();
-            let mut evidence = Evidence::of(claim, &own, compared.then_some(others.as_slice()));
-            evidence.without = missing + missing_too;
-            return ClaimResult::new(claim.clone(), looks, named(vec![evidence]));
-        }
-        let cases = claim.cases.iter().map(|(variant, other)| {
-            let (own, other) = (values(number, *variant), other.map(|other| values(number, other)));
-            Evidence::of(claim, &own, other.as_deref())
-        });
-        ClaimResult::new(claim.clone(), looks, named(cases.collect()))
-    });
-    let pictures = figure.pictures.iter().enumerate().flat_map(|(number, picture)| {
-        let mut curves: Vec<(usize, Vec<Curve>)> = Vec::new();
-        for one in done {
-            let Some((_, of_run)) = one.curves.iter().find(|(known, _)| *known == number) else { continue };
-            match curves.iter_mut().find(|(variant, _)| *variant == one.job.variant) {
-                // Further runs add their points to the same curves.
-                Some((_, known)) => {
-                    for more in of_run {
-                        match known.iter_mut().find(|curve| curve.name == more.name) {
-                            Some(curve) => curve.points.extend(&more.points),
-                            // A rate, for instance, that no earlier run has got to.
-                            None => known.push(more.clone()),
-                        }
-                    }
-                }
-                None => curves.push((one.job.variant, of_run.clone())),
-            }
-        }
-        picture.assemble(number, figure, &curves)
-    });
-    let pictures: Vec<Picture> = pictures.collect();
-    FigureResult {
-        claims: claims.collect(),
-        tables: pictures.iter().filter_map(ShareTable::of).collect(),
-        looks,
-        simulations: done.len(),
-        pictures,
-        data_packets: done.iter().map(|done| done.data_packets).sum(),
-        simulated_seconds: done.iter().map(|done| done.seconds).sum(),
-        figure: figure.clone(),
-    }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::evidence::{Evidence, Looks, is_close};
 use super::figure::{Claim, Figure, short_hash};
+use super::first_run::FirstRun;
 use super::picture::Picture;
 use super::replication::By;
 use super::stability::Stability;
@@ -46,6 +47,9 @@ pub struct FigureRecord {
     pub data_packets: u64,
     /// Virtual seconds simulated.
     pub simulated_seconds: f64,
+    /// What one of its runs measured, alone.
+    #[serde(default)]
+    pub first: FirstRun,
     /// By id of the claim.
     pub claims: BTreeMap<String, ClaimRecord>,
     /// Shares of answers, if the figure has such a table.
@@ -130,6 +134,7 @@ impl FigureRecord {
             simulations: result.simulations,
             data_packets: result.data_packets,
             simulated_seconds: result.simulated_seconds,
+            first: result.first.clone(),
             claims: result.claims.iter().map(of_claim).collect(),
             tables: result.tables.clone(),
         }
@@ -175,6 +180,7 @@ impl FigureRecord {
             claims,
             pictures: Vec::new(),
             tables: self.tables.clone(),
+            first: self.first.clone(),
             looks: self.looks,
             simulations: self.simulations,
             data_packets: self.data_packets,

@@ -643,3 +643,21 @@ fn what_is_not_decided_says_what_it_would_take() {
     assert!(conclusion(9e6, 2e6, "at_least").ends_with("it is known from one side only"));
     assert_eq!(conclusion(9e6, 1e5, "exact"), "reproduced");
 }
+
+#[test]
+fn the_first_run_alone_measures_what_it_measured_among_all() {
+    let figure = figure(GOOD);
+    let first = run(&figure, 2).first;
+    assert!(first.values.iter().any(|(_, value)| value.is_some()));
+    let again = |variant: &str| {
+        first_runs(&[(&figure, variant)], &ReproduceOptions::default()).map(|runs| runs.unwrap().remove(0))
+    };
+    let alone = again(&first.variant).unwrap();
+    assert_eq!((&alone, first.differences("x", &alone)), (&first, vec![]));
+    assert!(again("nobody").unwrap_err().contains("no variant \"nobody\""));
+    let mut other = first.clone();
+    other.values[0].1 = None;
+    assert_eq!(first.differences("x", &other).len(), 1);
+    other.values.pop();
+    assert_eq!(first.differences("x", &other).len(), 1);
+}

@@ -372,6 +372,8 @@ pub struct FigureResult {
     pub pictures: Vec<super::Picture>,
     /// Those that are tables as well: shares of answers.
     pub tables: Vec<super::ShareTable>,
+    /// What one of its runs measured, alone.
+    pub first: super::FirstRun,
     /// How often results were looked at.
     pub looks: Looks,
     /// Runs made, of all variants.

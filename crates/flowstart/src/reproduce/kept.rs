@@ -4,9 +4,9 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use flowstart_pages::reproduce::Judged;
-use flowstart_reproduce::{Figure, FigureRecord, FigureResult, Record, Stability};
+use flowstart_reproduce::{Figure, FigureRecord, FigureResult, FirstRun, Record, Stability};
 
-use super::{Ran, make};
+use super::{Ran, first_of, make};
 use crate::args::{RECORD, ReproduceArgs};
 use crate::output::{Done, Failure, prepare_file, print, write_file};
 use crate::session::quoted;
@@ -93,7 +93,8 @@ pub(super) fn judge(file: &Path, figures: &[Figure]) -> Result<Judged, Failure> 
     Ok(judged)
 }
 
-/// Runs the cheapest figures again, as many as some minutes allow, and compares every number.
+/// Runs the cheapest figures again, as many as some minutes allow, and compares every number; of
+/// the others one run.
 pub(super) fn verify(file: &Path, figures: Vec<Figure>, args: &ReproduceArgs) -> Done {
     let Judged { results, record, missing } = judge(file, &figures)?;
     let figures: Vec<Figure> = figures.into_iter().filter(|figure| !missing.contains(&figure.name)).collect();
@@ -118,14 +119,15 @@ pub(super) fn verify(file: &Path, figures: Vec<Figure>, args: &ReproduceArgs) ->
             again.extend(ran.results);
         }
     }
-    let differences: Vec<String> = again
+    let mut differences: Vec<String> = again
         .iter()
         .flat_map(|result| {
             record.figures.get(&result.figure.name).map(|kept| kept.differences(result)).unwrap_or_default()
         })
         .collect();
+    let openings = openings(&figures, &costly, &record, args)?;
+    differences.extend(openings.differences);
     let claims: usize = again.iter().map(|result| result.claims.len()).sum();
-    let names: Vec<&str> = costly.iter().map(|number| figures[*number].name.as_str()).collect();
     let mut text = format!(
         "{claims} claims of {} figures run again in {:.0} s: {} other number{}\n",
         again.len(),
@@ -136,14 +138,50 @@ pub(super) fn verify(file: &Path, figures: Vec<Figure>, args: &ReproduceArgs) ->
     for line in &differences {
         text.push_str(&format!("  {line}\n"));
     }
-    if !names.is_empty() {
-        text.push_str(&format!("not run again, as they take long: {}\n", names.join(", ")));
+    if !openings.names.is_empty() {
+        text.push_str(&format!("one run of each, as they take long: {}\n", openings.names.join(", ")));
+    }
+    if !openings.unknown.is_empty() {
+        let names = openings.unknown.join(", ");
+        text.push_str(&format!("recorded without a first run, so not run again: {names}\n"));
     }
     if !missing.is_empty() {
         text.push_str(&format!("not recorded: {}\n", missing.join(", ")));
     }
     print(&text)?;
     if differences.is_empty() { Ok(()) } else { Err(Failure::Check) }
+}
+
+/// What the first runs of figures that take long say.
+#[derive(Default)]
+struct Openings {
+    names: Vec<String>,
+    /// Of which no first run is recorded.
+    unknown: Vec<String>,
+    differences: Vec<String>,
+}
+
+/// Makes one run of each of these figures again.
+fn openings(figures: &[Figure], costly: &[usize], record: &Record, args: &ReproduceArgs) -> Result<Openings, Failure> {
+    let mut openings = Openings::default();
+    for full in [false, true] {
+        let mut wanted: Vec<(&Figure, &FirstRun)> = Vec::new();
+        for figure in costly.iter().map(|number| &figures[*number]) {
+            let Some(kept) = record.figures.get(&figure.name).filter(|kept| kept.full == full) else { continue };
+            if kept.first.is_empty() {
+                openings.unknown.push(figure.name.clone());
+            } else {
+                openings.names.push(figure.name.clone());
+                wanted.push((figure, &kept.first));
+            }
+        }
+        let runs: Vec<(&Figure, &str)> =
+            wanted.iter().map(|(figure, first)| (*figure, first.variant.as_str())).collect();
+        for ((figure, first), new) in wanted.iter().zip(first_of(&runs, full, args)?) {
+            openings.differences.extend(first.differences(&figure.name, &new));
+        }
+    }
+    Ok(openings)
 }
 
 /// Today, YYYY-MM-DD (UTC).

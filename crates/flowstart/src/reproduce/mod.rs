@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json};
 use flowstart_pages::reproduce::{self as shown, Judged, chapters, tables};
 use flowstart_report::side_by_side;
 use flowstart_reproduce::{
-    Figure, FigureResult, Origin, Paper, ReproduceOptions, Stability, Verdict, figures, papers, reproduce as run,
+    Figure, FigureResult, FirstRun, Origin, Paper, ReproduceOptions, Stability, Verdict, figures, first_runs, papers,
+    reproduce as run,
 };
 
 use crate::args::ReproduceArgs;
@@ -152,6 +153,14 @@ fn make(wanted: &[Figure], full: bool, args: &ReproduceArgs) -> Result<Ran, Fail
     let interrupted = (results.len() < wanted.len())
         .then(|| format!("Interrupted: {} of {} figures were finished.", results.len(), wanted.len()));
     Ok(Ran { results, spent, took: began.elapsed().as_secs_f64(), interrupted })
+}
+
+/// Makes the first run of one variant of each figure.
+fn first_of(wanted: &[(&Figure, &str)], full: bool, args: &ReproduceArgs) -> Result<Vec<FirstRun>, Failure> {
+    let cancel = interrupt::listen();
+    let options =
+        ReproduceOptions { threads: args.threads, full, cancel: Some(&cancel), ..ReproduceOptions::default() };
+    first_runs(wanted, &options).map_err(Failure::usage)?.ok_or(Failure::InterruptedEarly)
 }
 
 /// Prints verdicts as asked for.
