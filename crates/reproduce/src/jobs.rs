@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use flowstart_measure::claims::ScenarioRun;
-use flowstart_measure::{Asked, LinksAndWindows, Measured, Recording};
+use flowstart_measure::{Asked, LinksAndWindows, Recording};
 use flowstart_simulator::Simulation;
 use flowstart_units::{Rate, Span};
 
