@@ -4,6 +4,7 @@ mod charge;
 mod config;
 mod idle;
 mod pacer;
+mod prior;
 mod steering;
 mod unhurried;
 
@@ -18,6 +19,7 @@ use flowstart_units::{Rate, Span, Time};
 
 pub use config::{ControllerConfig, joint_name, start_of};
 use pacer::Pacer;
+pub use prior::Prior;
 pub use steering::Steering;
 use unhurried::Unhurried;
 
@@ -515,7 +517,7 @@ impl Controller {
     }
 
     /// The last reduction was spurious: restores window and threshold (Linux
-    /// `tcp_undo_cwnd_reduction`).
+    /// `tcp_undo_cwnd_reduction`). [`Prior`] knows which.
     pub fn undo(&mut self, prior_cwnd: u32, prior_ssthresh: u32) {
         self.window.cwnd = self.avoidance.undo(prior_cwnd, &self.window).max(1);
         self.remember_window();

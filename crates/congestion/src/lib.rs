@@ -78,7 +78,7 @@ extern crate alloc;
 
 mod controller;
 
-pub use controller::{Controller, ControllerConfig, StartExit, Steering, joint_name, start_of};
+pub use controller::{Controller, ControllerConfig, Prior, StartExit, Steering, joint_name, start_of};
 pub use flowstart_avoidances as avoidance;
 pub use flowstart_avoidances::{Avoidance, AvoidanceConfig};
 pub use flowstart_control::{

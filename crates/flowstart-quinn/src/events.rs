@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use flowstart_congestion::{
-    Ack, Controller, ControllerConfig, DeliveryRate, INFINITE_SSTHRESH, NewMss, Next, Repair, Sent, Signal,
+    Ack, Controller, ControllerConfig, DeliveryRate, INFINITE_SSTHRESH, NewMss, Next, Prior, Repair, Sent, Signal,
     SmoothedRtt, StartExit,
 };
 use flowstart_units::{Rate, Span, Time};
@@ -99,8 +99,8 @@ pub(crate) struct Events {
     repair: Repair,
     /// Packets that were lost so far.
     lost: u64,
-    /// Window and threshold in packets before it.
-    prior: Option<(u32, u32)>,
+    /// What comes back if it was needless.
+    prior: Prior,
     last_sent: Option<Time>,
     rate: Option<Rate>,
 }
@@ -131,7 +131,7 @@ impl Events {
             recovery: None,
             repair: Repair::Nothing,
             lost: 0,
-            prior: None,
+            prior: Prior::default(),
             last_sent: None,
             rate: None,
         };
@@ -318,7 +318,7 @@ impl Events {
         let ack = Ack { lost, ..self.ack(now, false) };
         self.controller.on_ack(&ack);
         if persistent {
-            self.prior = None;
+            self.prior = Prior::default();
             (self.recovery, self.repair) = (Some(now), Repair::Timeout);
             let obeyed = self.controller.on_signal(now, Signal::Timeout).is_some();
             self.controller.on_expiry(now, self.lost);
@@ -334,14 +334,14 @@ impl Events {
     /// An ACK counts more marks than the one before; the newest packet it covers left at `sent`.
     pub(crate) fn on_marks(&mut self, now: Time, sent: Time) {
         self.begun = true;
+        self.prior.confirm();
         self.reduce(now, sent, Signal::Marks);
         self.space(now);
     }
 
     /// All that was said to be lost has arrived after all.
     pub(crate) fn on_spurious(&mut self) {
-        if let Some((cwnd, ssthresh)) = self.prior.take() {
-            self.controller.undo(cwnd, ssthresh);
+        if self.prior.give_back(&mut self.controller) {
             self.recovery = None;
         }
     }
@@ -352,7 +352,7 @@ impl Events {
         let mtu = u32::from(mtu).max(1);
         let change = NewMss::new(self.mtu, mtu);
         self.most = self.most.map(|packets| change.packets(packets));
-        self.prior = self.prior.map(|(cwnd, ssthresh)| (change.packets(cwnd), change.packets(ssthresh)));
+        self.prior.on_mss(change);
         self.initial_window = self.packets_of(self.bytes(self.initial_window), mtu);
         self.mtu = mtu;
         self.controller.set_mss(mtu);
@@ -369,12 +369,16 @@ impl Events {
         if self.recovery.is_some_and(|until| sent <= until) {
             return;
         }
-        let prior = (self.controller.cwnd(), self.controller.ssthresh());
+        let under_way = self.recovery.is_some() && self.repair != Repair::Timeout;
+        let mut prior = Prior::before(&self.controller, under_way);
         self.recovery = Some(now);
         self.repair = if signal == Signal::Loss { Repair::Losses } else { Repair::Nothing };
-        self.prior = None;
+        self.prior = Prior::default();
         if self.controller.on_signal(now, signal).is_some() {
-            self.prior = (signal == Signal::Loss).then_some(prior);
+            if signal == Signal::Loss {
+                prior.reduced(&self.controller);
+                self.prior = prior;
+            }
             if self.controller.fell_from().is_none() {
                 self.controller.end_recovery();
             }

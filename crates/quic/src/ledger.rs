@@ -290,10 +290,7 @@ impl Ledger {
 
     /// Full packets have so many bytes from now on; windows stay what they are in bytes.
     fn resize(&mut self, mtu: u32) {
-        if let Some((cwnd, ssthresh)) = &mut self.reduction.prior {
-            let change = NewMss::new(self.mtu, mtu);
-            (*cwnd, *ssthresh) = (change.packets(*cwnd), change.packets(*ssthresh));
-        }
+        self.reduction.prior.on_mss(NewMss::new(self.mtu, mtu));
         self.mtu = mtu;
         self.controller.set_mss(mtu);
     }
@@ -462,6 +459,9 @@ impl Ledger {
         }
         let marked = if batch.marked { packets } else { 0 };
         self.counts.marked += u64::from(marked);
+        if batch.marked {
+            self.reduction.prior.confirm();
+        }
         self.end_what_is_over();
         if batch.spurious {
             self.undo();

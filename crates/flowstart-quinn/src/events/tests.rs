@@ -235,6 +235,43 @@ fn a_spurious_loss_is_undone() {
     assert_eq!(played.events.window(), 24_000);
 }
 
+/// Marks confirm a reduction, whatever becomes of the loss that began it (Linux
+/// `tcp_fastretrans_alert`).
+#[test]
+fn a_mark_in_a_recovery_keeps_the_window_reduced_although_the_loss_was_spurious() {
+    let mut played = slow_start();
+    round(&mut played, 10);
+    (0..3).for_each(|_| played.send(1200));
+    wait(&mut played, 1);
+    played.hear(Told::Lost(1, false));
+    // Of what left before the reduction: no other one.
+    played.hear(Told::Marked);
+    assert_eq!((played.events.window(), played.events.ssthresh()), (12_000, Some(12_000)));
+    played.hear(Told::Spurious);
+    assert_eq!((played.events.window(), played.events.ssthresh()), (12_000, Some(12_000)));
+}
+
+/// Linux `tcp_current_ssthresh`.
+#[test]
+fn the_threshold_that_comes_back_is_three_quarters_of_the_window() {
+    let mut played = slow_start();
+    round(&mut played, 10);
+    played.send(1200);
+    wait(&mut played, 1);
+    played.hear(Told::Lost(1, false));
+    assert_eq!(played.events.ssthresh(), Some(12_000));
+    // Congestion avoidance.
+    wait(&mut played, 50);
+    round(&mut played, 10);
+    played.events.controller.set_cwnd(100);
+    played.send(1200);
+    wait(&mut played, 1);
+    played.hear(Told::Lost(1, false));
+    assert_eq!(played.events.ssthresh(), Some(60_000));
+    played.hear(Told::Spurious);
+    assert_eq!((played.events.window(), played.events.ssthresh()), (120_000, Some(90_000)));
+}
+
 #[test]
 fn another_mtu_keeps_the_bytes() {
     let mut played = slow_start();

@@ -1,7 +1,7 @@
 //! What losses and marks do to the window. Reductions walk to the threshold by proportional rate
 //! reduction, as in `flowstart-transport`, which lends its parts.
 
-use flowstart_congestion::{Repair, Signal};
+use flowstart_congestion::{Prior, Repair, Signal};
 use flowstart_transport::parts::Prr;
 use flowstart_units::Time;
 
@@ -22,8 +22,8 @@ pub(super) struct Reduction {
     /// The window walks to the threshold.
     pub(super) walking: bool,
     pub(super) prr: Prr,
-    /// Window and threshold before, if they may come back.
-    pub(super) prior: Option<(u32, u32)>,
+    /// What comes back if it was needless.
+    pub(super) prior: Prior,
 }
 
 /// What left before the latest reduction began was answered by it, however late losses and marks of
@@ -90,17 +90,18 @@ impl Ledger {
     }
 
     fn reduce(&mut self, now: Time, signal: Signal, may_return: bool) {
-        let cwnd = self.controller.cwnd();
-        let worth = self.controller.ssthresh().max((cwnd >> 1) + (cwnd >> 2));
+        let under_way = self.reduction.active && self.reduction.repair != Repair::Timeout;
+        let mut prior = Prior::before(&self.controller, under_way);
         let obeyed = self.controller.on_signal(now, signal).is_some();
         let repair = if signal == Signal::Loss { Repair::Losses } else { Repair::Nothing };
         let mut reduction = self.reduction(repair);
         if obeyed {
-            let fell_from = self.controller.fell_from();
-            let prior = fell_from.unwrap_or(self.controller.cwnd());
-            reduction.prior = may_return.then_some((prior, worth));
-            reduction.walking = fell_from.is_none() && !self.controller.controls_recovery();
-            reduction.prr = Prr::new(prior);
+            reduction.walking = self.controller.fell_from().is_none() && !self.controller.controls_recovery();
+            reduction.prr = Prr::new(prior.reduced(&self.controller));
+            if !may_return {
+                prior.confirm();
+            }
+            reduction.prior = prior;
         }
         self.reduction = reduction;
     }
@@ -116,13 +117,14 @@ impl Ledger {
         }
     }
 
+    /// All that was lost has arrived after all. A reduction that marks confirmed stays, and answers
+    /// what left before it.
     pub(super) fn undo(&mut self) {
-        self.answered = Answered::default();
         self.repairs.forget();
         self.records.iter_mut().for_each(|record| record.stands_for = record.seq);
-        let reduction = std::mem::take(&mut self.reduction);
-        if let Some((cwnd, ssthresh)) = reduction.prior {
-            self.controller.undo(cwnd, ssthresh);
+        let mut reduction = std::mem::take(&mut self.reduction);
+        if reduction.prior.give_back(&mut self.controller) {
+            self.answered = Answered::default();
         } else if reduction.walking {
             self.controller.end_recovery();
         }

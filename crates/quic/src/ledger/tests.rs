@@ -153,6 +153,72 @@ fn what_was_deemed_lost_and_arrived_gives_the_window_back() {
     assert!(ledger.controller().cwnd() >= 20, "{}", ledger.controller().cwnd());
 }
 
+/// A recovery with a window of 20 before it.
+fn in_recovery() -> Ledger {
+    let mut ledger = ledger(20);
+    send(&mut ledger, at(0), 0, 20);
+    ledger.note(at(20), Told::Acked { number: 5 });
+    ledger.note(at(20), Told::Lost { number: 0 });
+    ledger.settle(at(20), Span::ZERO);
+    ledger
+}
+
+/// Marks confirm a reduction, whatever becomes of the loss that began it (Linux
+/// `tcp_fastretrans_alert`).
+#[test]
+fn a_mark_in_a_recovery_keeps_the_window_reduced_although_the_loss_was_spurious() {
+    for together in [false, true] {
+        let mut ledger = in_recovery();
+        let threshold = ledger.controller().ssthresh();
+        ledger.note(at(21), Told::Acked { number: 6 });
+        ledger.note(at(21), Told::Marked);
+        if !together {
+            ledger.settle(at(21), Span::ZERO);
+        }
+        ledger.note(at(21), Told::Spurious);
+        ledger.settle(at(21), Span::ZERO);
+        let windows = |ledger: &Ledger| (ledger.controller().cwnd(), ledger.controller().ssthresh());
+        assert_eq!(windows(&ledger), (threshold, threshold), "told together: {together}");
+        // What left before it is answered as ever.
+        ledger.note(at(22), Told::Acked { number: 7 });
+        ledger.note(at(22), Told::Marked);
+        ledger.settle(at(22), Span::ZERO);
+        assert_eq!(ledger.controller().ssthresh(), threshold);
+    }
+}
+
+/// Linux `tcp_current_ssthresh`.
+#[test]
+fn the_threshold_that_comes_back_is_three_quarters_of_the_window_unless_a_reduction_was_under_way() {
+    // Congestion avoidance.
+    let mut ledger = ended("reno");
+    ledger.controller.set_cwnd(100);
+    let before = ledger.controller().ssthresh();
+    send(&mut ledger, at(40), 20, 40);
+    ledger.note(at(60), Told::Acked { number: 25 });
+    ledger.note(at(60), Told::Lost { number: 20 });
+    ledger.settle(at(60), Span::ZERO);
+    assert_eq!(ledger.controller().ssthresh(), 50);
+    ledger.note(at(61), Told::Spurious);
+    ledger.settle(at(61), Span::ZERO);
+    assert_eq!((before, ledger.controller().cwnd(), ledger.controller().ssthresh()), (10, 100, 75));
+
+    // Marks have the window on its way from 100 to 50 when something is lost that left after them.
+    ledger.controller.set_cwnd(100);
+    ledger.note(at(62), Told::Acked { number: 26 });
+    ledger.note(at(62), Told::Marked);
+    ledger.settle(at(62), Span::ZERO);
+    assert_eq!(ledger.controller().ssthresh(), 50);
+    send(&mut ledger, at(62), 60, 10);
+    ledger.controller.set_cwnd(90);
+    ledger.note(at(82), Told::Lost { number: 60 });
+    ledger.settle(at(82), Span::ZERO);
+    assert_eq!(ledger.controller().ssthresh(), 45);
+    ledger.note(at(83), Told::Spurious);
+    ledger.settle(at(83), Span::ZERO);
+    assert_eq!(ledger.controller().ssthresh(), 50);
+}
+
 #[test]
 fn marks_reduce_once_a_window_and_are_counted() {
     let mut ledger = ledger(20);

@@ -1,7 +1,7 @@
 //! The states of loss recovery: when the window is reduced, when the reduction ends, and when it
 //! was needless (Linux `tcp_fastretrans_alert` and what it calls).
 
-use flowstart_congestion::{ExitReason, Signal};
+use flowstart_congestion::{ExitReason, Prior, Signal};
 use flowstart_network::packet::Acknowledgement;
 use flowstart_units::Time;
 
@@ -26,11 +26,8 @@ pub(super) struct Recovery {
     pub(super) f_rto: bool,
     /// Timeouts without progress in between.
     pub(super) expiries: u32,
-    /// Window before the reduction.
-    prior_cwnd: u32,
-    /// Threshold before the reduction; `None` if it must not be taken back (congestion marks
-    /// confirmed it).
-    prior_ssthresh: Option<u32>,
+    /// What comes back if the reduction was needless.
+    prior: Prior,
     /// First byte outstanding when the reduction began, as long as it may be undone.
     undo_from: Option<u64>,
     /// Retransmissions since then that the receiver has not called needless; `None` before the
@@ -70,7 +67,7 @@ impl Sender {
     /// nothing more may follow from this ACK.
     pub(super) fn settle(&mut self, event: &AckFacts<'_>) -> bool {
         if event.marks {
-            self.recovery.prior_ssthresh = None;
+            self.recovery.prior.confirm();
         }
         let una = self.stats.una;
         match self.recovery.state {
@@ -249,14 +246,10 @@ impl Sender {
         }
     }
 
-    /// The threshold worth restoring (Linux `tcp_current_ssthresh`).
-    fn current_ssthresh(&self) -> u32 {
-        let ssthresh = self.controller.ssthresh();
-        if matches!(self.recovery.state, SenderState::Cwr | SenderState::Recovery) {
-            return ssthresh;
-        }
-        let cwnd = self.controller.cwnd();
-        ssthresh.max((cwnd >> 1) + (cwnd >> 2))
+    /// What a reduction that begins now will have to give back.
+    fn prior(&self) -> Prior {
+        let reducing = matches!(self.recovery.state, SenderState::Cwr | SenderState::Recovery);
+        Prior::before(&self.controller, reducing)
     }
 
     /// Linux `tcp_init_undo`: a probe that left again may arrive twice, too.
@@ -268,15 +261,12 @@ impl Sender {
     }
 
     /// The walk to the threshold begins, unless the window was reduced at once. `unsacked` is RFC
-    /// 9937's RecoverFS in packets. The window before is read after the signal: otherwise it does
-    /// not change there, except that a chirping start, whose window is only a permission, sets it
-    /// to what is in flight.
+    /// 9937's RecoverFS in packets.
     fn begin_reduction(&mut self, unsacked: u32) {
         let fell_from = self.controller.fell_from();
-        let prior_cwnd = fell_from.unwrap_or(self.controller.cwnd());
+        let prior_cwnd = self.recovery.prior.reduced(&self.controller);
         self.recovery.high_seq = self.stats.next;
         self.probe = None;
-        self.recovery.prior_cwnd = prior_cwnd;
         self.recovery.reducing = fell_from.is_none() && !self.controller.controls_recovery();
         self.recovery.prr = Prr::new(match self.config.reduction {
             Reduction::ProportionalRfc9937 => unsacked,
@@ -299,8 +289,8 @@ impl Sender {
     /// Linux `tcp_enter_recovery`.
     pub(super) fn enter_recovery(&mut self, now: Time, marks: bool, unsacked: u32) {
         let walking = self.recovery.state == SenderState::Cwr;
-        let prior_ssthresh = self.current_ssthresh();
-        (self.recovery.prior_ssthresh, self.recovery.pardoned) = (None, false);
+        let prior = self.prior();
+        (self.recovery.prior, self.recovery.pardoned) = (Prior::default(), false);
         self.arm_undo();
         self.stats.recoveries += 1;
         if walking {
@@ -310,7 +300,9 @@ impl Sender {
                 self.controller.on_signal(now, Signal::Loss);
             }
         } else if self.controller.on_signal(now, Signal::Loss).is_some() {
-            self.recovery.prior_ssthresh = (!marks).then_some(prior_ssthresh);
+            if !marks {
+                self.recovery.prior = prior;
+            }
             self.begin_reduction(unsacked);
         } else {
             // The start does not obey: repair without reducing.
@@ -340,7 +332,7 @@ impl Sender {
 
     /// Linux `tcp_enter_cwr`.
     fn enter_cwr(&mut self, now: Time) {
-        self.recovery.prior_ssthresh = None;
+        self.recovery.prior.confirm();
         if self.recovery.state >= SenderState::Cwr || self.marks_ignored_until.is_some_and(|end| self.stats.una <= end)
         {
             return;
@@ -376,11 +368,11 @@ impl Sender {
             || (state == SenderState::Loss && self.recovery.expiries == 0);
         let mut obeyed = true;
         if fresh_window {
-            let prior_ssthresh = self.current_ssthresh();
+            let mut prior = self.prior();
             obeyed = self.controller.on_signal(now, Signal::Timeout).is_some();
+            prior.reduced(&self.controller);
             // What did not change need not be restored: a window may be a permission without end.
-            self.recovery.prior_ssthresh = obeyed.then_some(prior_ssthresh);
-            self.recovery.prior_cwnd = self.controller.cwnd();
+            self.recovery.prior = if obeyed { prior } else { Prior::default() };
             self.arm_undo();
         }
         self.controller.on_expiry(now, self.stats.packets_lost);
@@ -479,8 +471,7 @@ impl Sender {
         if unmark {
             self.board.unmark_lost();
         }
-        if let Some(prior_ssthresh) = self.recovery.prior_ssthresh.take() {
-            self.controller.undo(self.recovery.prior_cwnd, prior_ssthresh);
+        if self.recovery.prior.give_back(&mut self.controller) {
             self.stats.undone += 1;
             self.cwr_due = false;
         }

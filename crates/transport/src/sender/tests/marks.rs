@@ -194,3 +194,27 @@ fn marks_told_before_their_packets_count_with_the_packets_that_follow() {
     // way.
     assert_eq!(told_of_marks(0, &[(1, 3), (2, 3), (9, 3)]), [(1, 1), (2, 1), (3, 1)]);
 }
+
+/// Marks confirm a reduction, whatever becomes of the loss that began it (Linux
+/// `tcp_fastretrans_alert`).
+#[test]
+fn a_mark_in_a_recovery_keeps_the_window_reduced_although_the_loss_was_spurious() {
+    let run = |marked: Option<u64>| {
+        let sender = SenderConfig { ecn: EcnMode::Accurate, ..no_handshake() };
+        let receiver = ReceiverConfig { ecn: EcnMode::Accurate, ..every_segment() };
+        let mut pipe = Pipe::new(&sender, steady(20), &receiver, ms(25)).on_data(move |packet, delay| {
+            let (number, late) = (packet.segment.number, packet.segment.number == 0);
+            // What fills the hole arrives after all; a mark before that, in the recovery.
+            vec![(if late { ms(65) } else { delay }, if Some(number) == marked { Ecn::Ce } else { packet.ecn })]
+        });
+        pipe.sender.write(Time::ZERO, 30 * MSS);
+        pipe.run_until(at(60));
+        assert_eq!((pipe.sender.state(), pipe.sender.controller().ssthresh()), (SenderState::Recovery, 10));
+        pipe.run_until(at(200));
+        let stats = pipe.sender.stats();
+        assert_eq!((stats.recoveries, stats.mark_reductions), (1, 0));
+        (stats.undone, pipe.sender.controller().cwnd() >= 20, pipe.sender.controller().ssthresh() >= 15)
+    };
+    assert_eq!(run(None), (1, true, true));
+    assert_eq!(run(Some(10)), (0, false, false));
+}
