@@ -6,8 +6,8 @@
 //! direction in growing steps until the utility falls. How much better a rate is does not matter
 //! for the step. The start phase is left to flow starts.
 
-use flowstart_control::InvalidConfig;
 use flowstart_control::random::Random;
+use flowstart_control::{InRange, InvalidConfig, Ranges, above};
 use flowstart_units::Rate;
 
 use super::intervals::{IntervalOutcome, Length};
@@ -93,20 +93,21 @@ impl AvoidanceConstants for AllegroConfig {
     }
 
     fn validate(&self) -> Result<(), InvalidConfig> {
-        let check = InvalidConfig::unless;
-        check(self.interval_rtts > 0.0 && self.interval_rtts <= 100.0, "interval_rtts", "above 0 and at most 100")?;
-        check(self.interval_packets >= 2, "interval_packets", "at least 2")?;
-        check(self.epsilon > 0.0 && self.epsilon <= 0.1, "epsilon", "above 0 and at most 0.1")?;
-        check(
-            self.max_epsilon >= self.epsilon && self.max_epsilon < 1.0,
-            "max_epsilon",
-            "at least epsilon and below 1",
-        )?;
-        check((0.0..=1.0).contains(&self.loss_threshold), "loss_threshold", "between 0 and 1")?;
-        check(self.steepness >= 0.0 && self.steepness.is_finite(), "steepness", "at least 0")?;
-        check(self.timeout_factor > 0.0 && self.timeout_factor <= 1.0, "timeout_factor", "above 0 and at most 1")?;
-        check(self.min_packets >= 1, "min_packets", "at least 1")?;
-        self.limits().validate()
+        self.check()
+    }
+}
+
+impl InRange for AllegroConfig {
+    fn ranges(&mut self, ranges: &mut Ranges) {
+        ranges.of("interval_rtts", &mut self.interval_rtts, above(0.0).up_to(100.0), "above 0 and at most 100");
+        ranges.of("interval_packets", &mut self.interval_packets, 2.., "at least 2");
+        ranges.of("epsilon", &mut self.epsilon, above(0.0).up_to(0.1), "above 0 and at most 0.1");
+        ranges.of("max_epsilon", &mut self.max_epsilon, self.epsilon..1.0, "at least epsilon and below 1");
+        ranges.of("loss_threshold", &mut self.loss_threshold, 0.0..=1.0, "between 0 and 1");
+        ranges.of("steepness", &mut self.steepness, 0.0.., "at least 0");
+        ranges.of("timeout_factor", &mut self.timeout_factor, above(0.0).up_to(1.0), "above 0 and at most 1");
+        ranges.of("min_packets", &mut self.min_packets, 1.., "at least 1");
+        Limits::ranges(ranges, &mut self.window_rtts, &mut self.min_window, &mut self.give_up_rtts);
     }
 }
 
@@ -136,9 +137,10 @@ pub struct Allegro {
 
 impl Allegro {
     /// Allegro for a flow with segments of `mss` payload bytes. `seed` sets the order of probes.
+    /// Constants out of range are moved to the nearest value in range.
     #[must_use]
     pub fn new(config: &AllegroConfig, mss: u32, seed: u64) -> Self {
-        let config = if config.validate().is_ok() { *config } else { AllegroConfig::default() };
+        let config = config.in_range();
         Self {
             trials: Trials::new(mss, config.limits()),
             config,
@@ -327,10 +329,13 @@ mod tests {
     }
 
     #[test]
-    fn constants_out_of_range_are_refused_and_replaced() {
+    fn constants_out_of_range_are_refused_and_moved_to_the_nearest_in_range() {
         assert_eq!(AllegroConfig::default().validate(), Ok(()));
-        let config = AllegroConfig { epsilon: 2.0, ..AllegroConfig::default() };
-        assert!(config.validate().is_err());
-        assert_eq!(Allegro::new(&config, 0, 0).config, AllegroConfig::default());
+        let given = AllegroConfig { epsilon: 2.0, steepness: 50.0, ..AllegroConfig::default() };
+        assert_eq!(given.validate().map_err(|error| error.field), Err("epsilon"));
+        let moved = AllegroConfig { epsilon: 0.1, max_epsilon: 0.1, ..given };
+        assert_eq!(Allegro::new(&given, 0, 0).config, moved);
+        let given = AllegroConfig { window_rtts: 0, ..AllegroConfig::default() };
+        assert_eq!(Allegro::new(&given, 0, 0).config, AllegroConfig { window_rtts: 1, ..given });
     }
 }

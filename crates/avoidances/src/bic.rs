@@ -6,8 +6,7 @@
 //! probing). Linux's steps per packet acknowledged are those of a quarter of the distance, not half
 //! of it.
 
-use flowstart_control::InvalidConfig;
-use flowstart_control::{Ack, CongestionAvoidance, NewMss, Signal, Window};
+use flowstart_control::{Ack, CongestionAvoidance, InRange, InvalidConfig, NewMss, Ranges, Signal, Window};
 use flowstart_units::{Span, Time};
 
 use super::reno::Counter;
@@ -76,30 +75,23 @@ impl Default for BicConfig {
     }
 }
 
-impl BicConfig {
-    /// The constants, those out of range moved to the nearest value in range.
-    fn in_range(&self) -> Self {
-        Self {
-            max_increment: self.max_increment.max(1),
-            search_divisor: self.search_divisor.max(1),
-            smooth_part: self.smooth_part.max(1),
-            initial_packets_per_increase: self.initial_packets_per_increase.max(1),
-            initial_ack_ratio: self.initial_ack_ratio.clamp(1, 1 << 16),
-            ..*self
-        }
+impl AvoidanceConstants for BicConfig {
+    fn validate(&self) -> Result<(), InvalidConfig> {
+        self.check()
     }
 }
 
-impl AvoidanceConstants for BicConfig {
-    fn validate(&self) -> Result<(), InvalidConfig> {
-        let check = InvalidConfig::unless;
-        let beta = libm::round(self.beta * BETA_ONE as f64) as u64;
-        check((1..BETA_ONE).contains(&beta), "beta", "above 0 and below 1")?;
-        check(self.max_increment >= 1, "max_increment", "at least 1")?;
-        check(self.search_divisor >= 1, "search_divisor", "at least 1")?;
-        check(self.smooth_part >= 1, "smooth_part", "at least 1")?;
-        check(self.initial_packets_per_increase >= 1, "initial_packets_per_increase", "at least 1")?;
-        check((1..=1 << 16).contains(&self.initial_ack_ratio), "initial_ack_ratio", "between 1 and 65536")
+impl InRange for BicConfig {
+    fn ranges(&mut self, ranges: &mut Ranges) {
+        // What rounds to 1/1024 at least, and to less than 1.
+        let one = BETA_ONE as f64;
+        ranges.of("beta", &mut self.beta, 0.5 / one..1.0 - 0.5 / one, "above 0 and below 1");
+        ranges.of("max_increment", &mut self.max_increment, 1.., "at least 1");
+        ranges.of("search_divisor", &mut self.search_divisor, 1.., "at least 1");
+        ranges.of("smooth_part", &mut self.smooth_part, 1.., "at least 1");
+        let initial = &mut self.initial_packets_per_increase;
+        ranges.of("initial_packets_per_increase", initial, 1.., "at least 1");
+        ranges.of("initial_ack_ratio", &mut self.initial_ack_ratio, 1..=1 << 16, "between 1 and 65536");
     }
 }
 
@@ -128,7 +120,7 @@ impl Bic {
     pub fn new(config: &BicConfig) -> Self {
         let config = config.in_range();
         Self {
-            beta: (libm::round(config.beta * BETA_ONE as f64) as u64).clamp(1, BETA_ONE - 1),
+            beta: libm::round(config.beta * BETA_ONE as f64) as u64,
             w_max: 0,
             ack_ratio: config.initial_ack_ratio,
             reducing: false,
@@ -381,6 +373,10 @@ mod tests {
     fn constants_out_of_range_are_refused_and_harmless() {
         let default = BicConfig::default();
         assert_eq!(default.validate(), Ok(()));
+        // Both ends are as good as what they are rounded to.
+        for (beta, rounded) in [(0.0, 1), (0.5 / 1024.0, 1), (1023.49 / 1024.0, 1023), (1.0, 1023)] {
+            assert_eq!(Bic::new(&BicConfig { beta, ..default }).beta, rounded, "{beta}");
+        }
         for config in [
             BicConfig { beta: f64::NAN, ..default },
             BicConfig { beta: 1.0, ..default },

@@ -1,8 +1,7 @@
 //! Scalable TCP (Kelly, "Scalable TCP: improving performance in highspeed wide area networks",
 //! 2003) as in Linux `tcp_scalable.c`.
 
-use flowstart_control::InvalidConfig;
-use flowstart_control::{Ack, CongestionAvoidance, NewMss, Signal, Window};
+use flowstart_control::{Ack, CongestionAvoidance, InRange, InvalidConfig, NewMss, Ranges, Signal, Window};
 use flowstart_units::Time;
 
 use super::reno::Counter;
@@ -32,8 +31,14 @@ impl Default for ScalableConfig {
 
 impl AvoidanceConstants for ScalableConfig {
     fn validate(&self) -> Result<(), InvalidConfig> {
-        InvalidConfig::unless(self.packets_per_increase >= 1, "packets_per_increase", "at least 1")?;
-        InvalidConfig::unless((1..=31).contains(&self.reduction_shift), "reduction_shift", "between 1 and 31")
+        self.check()
+    }
+}
+
+impl InRange for ScalableConfig {
+    fn ranges(&mut self, ranges: &mut Ranges) {
+        ranges.of("packets_per_increase", &mut self.packets_per_increase, 1.., "at least 1");
+        ranges.of("reduction_shift", &mut self.reduction_shift, 1..=31, "between 1 and 31");
     }
 }
 
@@ -45,10 +50,11 @@ pub struct Scalable {
 }
 
 impl Scalable {
-    /// Scalable TCP with these constants.
+    /// Scalable TCP with these constants. Out of range, they are moved to the nearest value in
+    /// range.
     #[must_use]
     pub fn new(config: &ScalableConfig) -> Self {
-        Self { config: *config, counter: Counter::default() }
+        Self { config: config.in_range(), counter: Counter::default() }
     }
 }
 
@@ -60,8 +66,7 @@ impl CongestionAvoidance for Scalable {
 
     fn reduce(&mut self, _now: Time, _signal: Signal, window: &Window) -> u32 {
         self.counter.reset();
-        let taken = window.cwnd.checked_shr(self.config.reduction_shift).unwrap_or(0);
-        (window.cwnd - taken).max(2)
+        (window.cwnd - (window.cwnd >> self.config.reduction_shift)).max(2)
     }
 
     fn is_scalable(&self) -> bool {
@@ -99,6 +104,18 @@ mod tests {
         for (cwnd, ssthresh) in [(1000, 875), (100, 88), (8, 7), (7, 7), (1, 2)] {
             assert_eq!(scalable().reduce(Time::ZERO, Signal::Loss, &Window { cwnd, ssthresh: 2 }), ssthresh);
         }
+    }
+
+    #[test]
+    fn constants_out_of_range_are_refused_and_moved_to_the_nearest_in_range() {
+        assert_eq!(ScalableConfig::default().validate(), Ok(()));
+        let reduced = |reduction_shift| {
+            let config = ScalableConfig { reduction_shift, packets_per_increase: 0 };
+            assert_eq!(config.validate().map_err(|error| error.field), Err("packets_per_increase"));
+            Scalable::new(&config).reduce(Time::ZERO, Signal::Loss, &Window { cwnd: 1000, ssthresh: 2 })
+        };
+        // With 0 nothing would be left, and from 32 on there would be nothing to shift by.
+        assert_eq!([0, 1, 31, 40].map(reduced), [500, 500, 1000, 1000]);
     }
 
     #[test]

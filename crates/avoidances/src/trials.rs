@@ -1,7 +1,7 @@
 //! Controls that try rates: a monitor interval at each planned rate, then a decision from what
 //! became of their packets. Vivace, Allegro and the delay-based rule differ in the decision alone.
 
-use flowstart_control::InvalidConfig;
+use flowstart_control::Ranges;
 use flowstart_control::random::Random;
 use flowstart_units::{Rate, Time};
 
@@ -22,11 +22,11 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    pub(super) fn validate(self) -> Result<(), InvalidConfig> {
-        let check = InvalidConfig::unless;
-        check((1..=100).contains(&self.window_rtts), "window_rtts", "between 1 and 100")?;
-        check(self.min_window >= 1, "min_window", "at least 1")?;
-        check((1..=100).contains(&self.give_up_rtts), "give_up_rtts", "between 1 and 100")
+    /// Their ranges, in the configuration that has them.
+    pub(super) fn ranges(ranges: &mut Ranges, window_rtts: &mut u32, min_window: &mut u32, give_up_rtts: &mut u32) {
+        ranges.of("window_rtts", window_rtts, 1..=100, "between 1 and 100");
+        ranges.of("min_window", min_window, 1.., "at least 1");
+        ranges.of("give_up_rtts", give_up_rtts, 1..=100, "between 1 and 100");
     }
 }
 
@@ -180,21 +180,6 @@ mod tests {
     use flowstart_units::{Span, Time};
 
     const LIMITS: Limits = Limits { window_rtts: 2, min_window: 4, give_up_rtts: 4 };
-
-    #[test]
-    fn limits_out_of_range_are_named() {
-        assert_eq!(LIMITS.validate(), Ok(()));
-        let named = |limits: Limits| limits.validate().map_err(|error| error.field);
-        assert_eq!(
-            [0, 1, 100, 101].map(|window_rtts| named(Limits { window_rtts, ..LIMITS })),
-            [Err("window_rtts"), Ok(()), Ok(()), Err("window_rtts")]
-        );
-        assert_eq!([0, 1].map(|min_window| named(Limits { min_window, ..LIMITS })), [Err("min_window"), Ok(())]);
-        assert_eq!(
-            [0, 1, 100, 101].map(|give_up_rtts| named(Limits { give_up_rtts, ..LIMITS })),
-            [Err("give_up_rtts"), Ok(()), Ok(()), Err("give_up_rtts")]
-        );
-    }
 
     #[test]
     fn the_window_holds_so_many_round_trips_and_what_nothing_comes_back_of_is_given_up_after_as_many() {

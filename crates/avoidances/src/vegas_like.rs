@@ -7,7 +7,7 @@
 //! has no lower end, and it decides once per interval of 1.5 RTTs and another RTT of waiting.
 //! [`DelayTarget`](super::DelayTarget) mends them.
 
-use flowstart_control::{InvalidConfig, IsolationAware};
+use flowstart_control::{InRange, InvalidConfig, IsolationAware, Ranges, above};
 use flowstart_units::{Rate, Span};
 
 use super::intervals::Length;
@@ -71,12 +71,17 @@ impl AvoidanceConstants for VegasLikeConfig {
     }
 
     fn validate(&self) -> Result<(), InvalidConfig> {
-        let check = InvalidConfig::unless;
-        check(self.decrease >= 1.0 && self.decrease.is_finite(), "decrease", "at least 1")?;
-        check(self.max_rate > Rate::ZERO, "max_rate", "above 0")?;
-        check(self.increase > 0.0 && self.increase <= 1.0, "increase", "above 0 and at most 1")?;
-        check(self.interval_rtts > 0.0 && self.interval_rtts <= 100.0, "interval_rtts", "above 0 and at most 100")?;
-        self.limits().validate()
+        self.check()
+    }
+}
+
+impl InRange for VegasLikeConfig {
+    fn ranges(&mut self, ranges: &mut Ranges) {
+        ranges.of("decrease", &mut self.decrease, 1.0.., "at least 1");
+        ranges.of("max_rate", &mut self.max_rate, above(Rate::ZERO), "above 0");
+        ranges.of("increase", &mut self.increase, above(0.0).up_to(1.0), "above 0 and at most 1");
+        ranges.of("interval_rtts", &mut self.interval_rtts, above(0.0).up_to(100.0), "above 0 and at most 100");
+        Limits::ranges(ranges, &mut self.window_rtts, &mut self.min_window, &mut self.give_up_rtts);
     }
 }
 
@@ -89,10 +94,11 @@ pub struct VegasLike {
 }
 
 impl VegasLike {
-    /// The rule for a flow with segments of `mss` payload bytes.
+    /// The rule for a flow with segments of `mss` payload bytes. Constants out of range are moved
+    /// to the nearest value in range.
     #[must_use]
     pub fn new(config: &VegasLikeConfig, mss: u32) -> Self {
-        let config = if config.validate().is_ok() { *config } else { VegasLikeConfig::default() };
+        let config = config.in_range();
         Self { trials: Trials::new(mss, config.limits()), config, rate: None }
     }
 
@@ -197,10 +203,22 @@ mod tests {
     }
 
     #[test]
-    fn constants_out_of_range_are_refused_and_replaced() {
+    fn constants_out_of_range_are_refused_and_moved_to_the_nearest_in_range() {
         assert_eq!(VegasLikeConfig::default().validate(), Ok(()));
-        let config = VegasLikeConfig { increase: 0.0, ..VegasLikeConfig::default() };
-        assert!(config.validate().is_err());
-        assert_eq!(VegasLike::new(&config, 0).config, VegasLikeConfig::default());
+        let given = VegasLikeConfig { decrease: 0.5, threshold: Span::from_millis(7), ..VegasLikeConfig::default() };
+        assert_eq!(given.validate().map_err(|error| error.field), Err("decrease"));
+        assert_eq!(VegasLike::new(&given, 0).config, VegasLikeConfig { decrease: 1.0, ..given });
+        for (window_rtts, min_window, give_up_rtts, field, moved) in [
+            (0, 1, 1, "window_rtts", (1, 1, 1)),
+            (101, 1, 1, "window_rtts", (100, 1, 1)),
+            (1, 0, 1, "min_window", (1, 1, 1)),
+            (1, 1, 0, "give_up_rtts", (1, 1, 1)),
+            (1, 1, 101, "give_up_rtts", (1, 1, 100)),
+        ] {
+            let given = VegasLikeConfig { window_rtts, min_window, give_up_rtts, ..VegasLikeConfig::default() };
+            assert_eq!(given.validate().map_err(|error| error.field), Err(field));
+            let limits = VegasLike::new(&given, 0).config.limits();
+            assert_eq!((limits.window_rtts, limits.min_window, limits.give_up_rtts), moved);
+        }
     }
 }

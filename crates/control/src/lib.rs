@@ -18,6 +18,7 @@ pub mod names;
 mod own;
 mod pacing;
 pub mod random;
+mod ranges;
 mod registry;
 mod rtt;
 #[cfg(feature = "serde")]
@@ -38,6 +39,7 @@ pub use names::{InvalidConfig, UnknownName, nearest_within};
 pub use own::OwnNames;
 pub use own::{Own, OwnError};
 pub use pacing::{Pacing, WindowRate, stack_pacing_rate};
+pub use ranges::{Above, InRange, Ranged, Ranges, above};
 pub use rtt::SmoothedRtt;
 pub use setup::{Connection, Setup};
 pub use start::{

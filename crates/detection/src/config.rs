@@ -1,5 +1,6 @@
 //! Constants of the published detector.
 
+use flowstart_control::{InRange, Ranges, above};
 use flowstart_units::{Rate, Span};
 
 use crate::names::InvalidConfig;
@@ -95,15 +96,18 @@ impl DetectorConfig {
     /// # Errors
     /// Names the first field that is not, and what it must be.
     pub fn validate(&self) -> Result<(), InvalidConfig> {
-        let check = InvalidConfig::unless;
-        let rates = SLOWEST..=FASTEST;
-        check(rates.contains(&self.first_rate), "first_rate", "between 1 kbit/s and 10 Gbit/s")?;
-        check(self.interval_rtts > 0.0 && self.interval_rtts <= 100.0, "interval_rtts", "above 0 and at most 100")?;
-        check(self.max_rate > Rate::ZERO, "max_rate", "above 0")?;
-        check((0.0..=100.0).contains(&self.released_rtts), "released_rtts", "between 0 and 100")?;
-        let factor = self.late_loss_factor;
-        check(factor > 0.0 && factor <= 1.0, "late_loss_factor", "above 0 and at most 1")?;
-        check(self.threshold >= 1.0 && self.threshold.is_finite(), "threshold", "at least 1")
+        self.check()
+    }
+}
+
+impl InRange for DetectorConfig {
+    fn ranges(&mut self, ranges: &mut Ranges) {
+        ranges.of("first_rate", &mut self.first_rate, SLOWEST..=FASTEST, "between 1 kbit/s and 10 Gbit/s");
+        ranges.of("interval_rtts", &mut self.interval_rtts, above(0.0).up_to(100.0), "above 0 and at most 100");
+        ranges.of("max_rate", &mut self.max_rate, above(Rate::ZERO), "above 0");
+        ranges.of("released_rtts", &mut self.released_rtts, 0.0..=100.0, "between 0 and 100");
+        ranges.of("late_loss_factor", &mut self.late_loss_factor, above(0.0).up_to(1.0), "above 0 and at most 1");
+        ranges.of("threshold", &mut self.threshold, 1.0.., "at least 1");
     }
 }
 

@@ -1,5 +1,6 @@
 //! The published detector over two connections: [`ProbeFlow`]s and their [`Coordinator`] joined.
 
+use flowstart_control::InRange as _;
 use flowstart_units::{Rate, Span, Time};
 
 use crate::{Acked, Departure, Sent};
@@ -26,10 +27,10 @@ pub struct TwoFlows {
 
 impl TwoFlows {
     /// A detector over connections whose packets have `header` bytes beside their payload. `seed`
-    /// is that of the jitter.
+    /// is that of the jitter. Constants out of range are moved to the nearest value in range.
     #[must_use]
     pub fn new(config: &DetectorConfig, header: u32, seed: u64) -> Self {
-        let config = if config.validate().is_ok() { *config } else { DetectorConfig::default() };
+        let config = config.in_range();
         Self {
             config,
             header,
@@ -167,6 +168,20 @@ mod tests {
     fn ack(detector: &mut TwoFlows, connection: usize, number: u64, sent_at: Time, now: Time) {
         let rtt = Some(now.since(sent_at));
         detector.on_acked(connection, &Acked { now, number, bytes: 1200, sent_at, rtt, retransmitted: false });
+    }
+
+    #[test]
+    fn constants_out_of_range_are_moved_to_the_nearest_in_range_and_the_others_stay() {
+        let base = config();
+        for (given, moved) in [
+            (DetectorConfig { first_rate: Rate::ZERO, ..base }, Rate::from_bps(1000)),
+            (DetectorConfig { first_rate: Rate::UNLIMITED, ..base }, Rate::from_mbps(10_000)),
+        ] {
+            assert!(given.validate().is_err());
+            assert_eq!(detector(&given).config, DetectorConfig { first_rate: moved, ..base });
+        }
+        let given = DetectorConfig { threshold: f64::NAN, late_loss_factor: 2.0, ..base };
+        assert_eq!(detector(&given).config, DetectorConfig { threshold: 1.0, late_loss_factor: 1.0, ..base });
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Constants of BBR.
 
-use flowstart_control::{InvalidConfig, nearest_within};
+use flowstart_control::{InRange, InvalidConfig, Ranges, above};
 use flowstart_units::{Rate, Span};
 
 use crate::AvoidanceConstants;
@@ -125,31 +125,6 @@ const MOST_ROUNDS: u32 = 64;
 /// Most bursts, or packets.
 const MOST_PACKETS: u32 = 1_000;
 
-impl BbrConfig {
-    /// The constants, those out of range moved to the nearest value in range.
-    pub(super) fn in_range(&self) -> Self {
-        Self {
-            startup_gain: nearest_within(self.startup_gain, 1.0, 100.0),
-            startup_drain_gain: nearest_within(self.startup_drain_gain, 0.01, 0.99),
-            plateau_growth: nearest_within(self.plateau_growth, 1.0, 10.0),
-            plateau_rounds: self.plateau_rounds.max(1),
-            probe_gain: nearest_within(self.probe_gain, 1.0, 4.0),
-            drain_gain: nearest_within(self.drain_gain, 0.01, 1.0),
-            cycle_phases: self.cycle_phases.clamp(3, 64),
-            cwnd_gain: nearest_within(self.cwnd_gain, 1.0, 10.0),
-            margin: nearest_within(self.margin, 0.0, 0.99),
-            bandwidth_rounds: self.bandwidth_rounds.clamp(1, MOST_ROUNDS),
-            min_cwnd: self.min_cwnd.max(1),
-            bursts: self.bursts.min(MOST_PACKETS),
-            probe_packets: self.probe_packets.min(MOST_PACKETS),
-            aggregation_rounds: self.aggregation_rounds.max(1),
-            policer_loss_share: nearest_within(self.policer_loss_share, 0.0, f64::MAX),
-            policer_ratio: nearest_within(self.policer_ratio, 0.0, f64::MAX),
-            ..*self
-        }
-    }
-}
-
 impl AvoidanceConstants for BbrConfig {
     fn draws(&self) -> bool {
         true
@@ -164,24 +139,29 @@ impl AvoidanceConstants for BbrConfig {
     }
 
     fn validate(&self) -> Result<(), InvalidConfig> {
-        let check = InvalidConfig::unless;
-        check((1.0..=100.0).contains(&self.startup_gain), "startup_gain", "between 1 and 100")?;
-        let drains = self.startup_drain_gain > 0.0 && self.startup_drain_gain < 1.0;
-        check(drains, "startup_drain_gain", "above 0 and below 1")?;
-        check((1.0..=10.0).contains(&self.plateau_growth), "plateau_growth", "between 1 and 10")?;
-        check(self.plateau_rounds >= 1, "plateau_rounds", "at least 1")?;
-        check((1.0..=4.0).contains(&self.probe_gain), "probe_gain", "between 1 and 4")?;
-        check(self.drain_gain > 0.0 && self.drain_gain <= 1.0, "drain_gain", "above 0 and at most 1")?;
-        check((3..=64).contains(&self.cycle_phases), "cycle_phases", "between 3 and 64")?;
-        check((1.0..=10.0).contains(&self.cwnd_gain), "cwnd_gain", "between 1 and 10")?;
-        check((0.0..1.0).contains(&self.margin), "margin", "at least 0 and below 1")?;
-        check((1..=MOST_ROUNDS).contains(&self.bandwidth_rounds), "bandwidth_rounds", "between 1 and 64")?;
-        check(self.min_cwnd >= 1, "min_cwnd", "at least 1 packet")?;
-        check(self.bursts <= MOST_PACKETS, "bursts", "at most 1000")?;
-        check(self.probe_packets <= MOST_PACKETS, "probe_packets", "at most 1000")?;
-        check(self.aggregation_rounds >= 1, "aggregation_rounds", "at least 1")?;
-        check(self.policer_stretch >= 1, "policer_stretch", "at least 1")?;
-        check(self.policer_loss_share >= 0.0, "policer_loss_share", "at least 0")?;
-        check(self.policer_ratio >= 0.0, "policer_ratio", "at least 0")
+        self.check()
+    }
+}
+
+impl InRange for BbrConfig {
+    fn ranges(&mut self, ranges: &mut Ranges) {
+        let from_0 = 0.0..=f64::INFINITY;
+        ranges.of("startup_gain", &mut self.startup_gain, 1.0..=100.0, "between 1 and 100");
+        ranges.of("startup_drain_gain", &mut self.startup_drain_gain, above(0.0).below(1.0), "above 0 and below 1");
+        ranges.of("plateau_growth", &mut self.plateau_growth, 1.0..=10.0, "between 1 and 10");
+        ranges.of("plateau_rounds", &mut self.plateau_rounds, 1.., "at least 1");
+        ranges.of("probe_gain", &mut self.probe_gain, 1.0..=4.0, "between 1 and 4");
+        ranges.of("drain_gain", &mut self.drain_gain, above(0.0).up_to(1.0), "above 0 and at most 1");
+        ranges.of("cycle_phases", &mut self.cycle_phases, 3..=64, "between 3 and 64");
+        ranges.of("cwnd_gain", &mut self.cwnd_gain, 1.0..=10.0, "between 1 and 10");
+        ranges.of("margin", &mut self.margin, 0.0..1.0, "at least 0 and below 1");
+        ranges.of("bandwidth_rounds", &mut self.bandwidth_rounds, 1..=MOST_ROUNDS, "between 1 and 64");
+        ranges.of("min_cwnd", &mut self.min_cwnd, 1.., "at least 1 packet");
+        ranges.of("bursts", &mut self.bursts, ..=MOST_PACKETS, "at most 1000");
+        ranges.of("probe_packets", &mut self.probe_packets, ..=MOST_PACKETS, "at most 1000");
+        ranges.of("aggregation_rounds", &mut self.aggregation_rounds, 1.., "at least 1");
+        ranges.of("policer_stretch", &mut self.policer_stretch, 1.., "at least 1");
+        ranges.of("policer_loss_share", &mut self.policer_loss_share, from_0.clone(), "at least 0");
+        ranges.of("policer_ratio", &mut self.policer_ratio, from_0, "at least 0");
     }
 }

@@ -34,7 +34,7 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::CongestionAvoidance;
 use flowstart_control::random::Random;
-use flowstart_control::{Ack, ExitReason, NewMss, Repair, Signal, Window};
+use flowstart_control::{Ack, ExitReason, InRange as _, NewMss, Repair, Signal, Window};
 
 pub use config::BbrConfig;
 use model::{Model, News};
@@ -80,7 +80,7 @@ pub struct Bbr {
 
 impl Bbr {
     /// BBR for a flow with segments of `mss` payload bytes; `seed` decides with which phases cycles
-    /// begin.
+    /// begin. Constants out of range are moved to the nearest value in range.
     #[must_use]
     pub fn new(config: &BbrConfig, mss: u32, seed: u64) -> Self {
         Self {

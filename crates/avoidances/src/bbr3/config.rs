@@ -1,6 +1,6 @@
 //! Constants of BBR version 3.
 
-use flowstart_control::{InvalidConfig, nearest_within};
+use flowstart_control::{InRange, InvalidConfig, Ranges, above};
 use flowstart_units::Span;
 
 use crate::AvoidanceConstants;
@@ -118,35 +118,6 @@ impl Default for Bbr3Config {
 /// Most bursts, or packets.
 const MOST_PACKETS: u32 = 1_000;
 
-impl Bbr3Config {
-    /// The constants, those out of range moved to the nearest value in range.
-    pub(super) fn in_range(&self) -> Self {
-        Self {
-            startup_gain: nearest_within(self.startup_gain, 1.0, 100.0),
-            startup_drain_gain: nearest_within(self.startup_drain_gain, 0.01, 0.99),
-            drain_rounds: self.drain_rounds.max(1),
-            plateau_growth: nearest_within(self.plateau_growth, 1.0, 10.0),
-            plateau_rounds: self.plateau_rounds.max(1),
-            loss_events: self.loss_events.max(1),
-            loss_share: nearest_within(self.loss_share, 0.0001, 0.99),
-            beta: nearest_within(self.beta, 0.01, 0.99),
-            headroom: nearest_within(self.headroom, 0.0, 0.99),
-            cwnd_gain: nearest_within(self.cwnd_gain, 1.0, 10.0),
-            up_gain: nearest_within(self.up_gain, 1.0, 4.0),
-            up_cwnd_gain: nearest_within(self.up_cwnd_gain, 1.0, 10.0),
-            down_gain: nearest_within(self.down_gain, 0.01, 1.0),
-            probe_rounds: self.probe_rounds.max(1),
-            margin: nearest_within(self.margin, 0.0, 0.99),
-            probe_rtt_gain: nearest_within(self.probe_rtt_gain, 0.01, 1.0),
-            min_cwnd: self.min_cwnd.max(1),
-            bursts: self.bursts.min(MOST_PACKETS),
-            probe_packets: self.probe_packets.min(MOST_PACKETS),
-            aggregation_rounds: self.aggregation_rounds.max(1),
-            ..*self
-        }
-    }
-}
-
 impl AvoidanceConstants for Bbr3Config {
     fn draws(&self) -> bool {
         true
@@ -161,28 +132,32 @@ impl AvoidanceConstants for Bbr3Config {
     }
 
     fn validate(&self) -> Result<(), InvalidConfig> {
-        let check = InvalidConfig::unless;
-        let share = |value: f64| value > 0.0 && value < 1.0;
-        let part = |value: f64| value > 0.0 && value <= 1.0;
-        check((1.0..=100.0).contains(&self.startup_gain), "startup_gain", "between 1 and 100")?;
-        check(share(self.startup_drain_gain), "startup_drain_gain", "above 0 and below 1")?;
-        check(self.drain_rounds >= 1, "drain_rounds", "at least 1")?;
-        check((1.0..=10.0).contains(&self.plateau_growth), "plateau_growth", "between 1 and 10")?;
-        check(self.plateau_rounds >= 1, "plateau_rounds", "at least 1")?;
-        check(self.loss_events >= 1, "loss_events", "at least 1")?;
-        check(share(self.loss_share), "loss_share", "above 0 and below 1")?;
-        check(share(self.beta), "beta", "above 0 and below 1")?;
-        check((0.0..1.0).contains(&self.headroom), "headroom", "at least 0 and below 1")?;
-        check((1.0..=10.0).contains(&self.cwnd_gain), "cwnd_gain", "between 1 and 10")?;
-        check((1.0..=4.0).contains(&self.up_gain), "up_gain", "between 1 and 4")?;
-        check((1.0..=10.0).contains(&self.up_cwnd_gain), "up_cwnd_gain", "between 1 and 10")?;
-        check(part(self.down_gain), "down_gain", "above 0 and at most 1")?;
-        check(self.probe_rounds >= 1, "probe_rounds", "at least 1")?;
-        check((0.0..1.0).contains(&self.margin), "margin", "at least 0 and below 1")?;
-        check(part(self.probe_rtt_gain), "probe_rtt_gain", "above 0 and at most 1")?;
-        check(self.min_cwnd >= 1, "min_cwnd", "at least 1 packet")?;
-        check(self.bursts <= MOST_PACKETS, "bursts", "at most 1000")?;
-        check(self.probe_packets <= MOST_PACKETS, "probe_packets", "at most 1000")?;
-        check(self.aggregation_rounds >= 1, "aggregation_rounds", "at least 1")
+        self.check()
+    }
+}
+
+impl InRange for Bbr3Config {
+    fn ranges(&mut self, ranges: &mut Ranges) {
+        let (share, part) = (above(0.0).below(1.0), above(0.0).up_to(1.0));
+        ranges.of("startup_gain", &mut self.startup_gain, 1.0..=100.0, "between 1 and 100");
+        ranges.of("startup_drain_gain", &mut self.startup_drain_gain, share, "above 0 and below 1");
+        ranges.of("drain_rounds", &mut self.drain_rounds, 1.., "at least 1");
+        ranges.of("plateau_growth", &mut self.plateau_growth, 1.0..=10.0, "between 1 and 10");
+        ranges.of("plateau_rounds", &mut self.plateau_rounds, 1.., "at least 1");
+        ranges.of("loss_events", &mut self.loss_events, 1.., "at least 1");
+        ranges.of("loss_share", &mut self.loss_share, share, "above 0 and below 1");
+        ranges.of("beta", &mut self.beta, share, "above 0 and below 1");
+        ranges.of("headroom", &mut self.headroom, 0.0..1.0, "at least 0 and below 1");
+        ranges.of("cwnd_gain", &mut self.cwnd_gain, 1.0..=10.0, "between 1 and 10");
+        ranges.of("up_gain", &mut self.up_gain, 1.0..=4.0, "between 1 and 4");
+        ranges.of("up_cwnd_gain", &mut self.up_cwnd_gain, 1.0..=10.0, "between 1 and 10");
+        ranges.of("down_gain", &mut self.down_gain, part, "above 0 and at most 1");
+        ranges.of("probe_rounds", &mut self.probe_rounds, 1.., "at least 1");
+        ranges.of("margin", &mut self.margin, 0.0..1.0, "at least 0 and below 1");
+        ranges.of("probe_rtt_gain", &mut self.probe_rtt_gain, part, "above 0 and at most 1");
+        ranges.of("min_cwnd", &mut self.min_cwnd, 1.., "at least 1 packet");
+        ranges.of("bursts", &mut self.bursts, ..=MOST_PACKETS, "at most 1000");
+        ranges.of("probe_packets", &mut self.probe_packets, ..=MOST_PACKETS, "at most 1000");
+        ranges.of("aggregation_rounds", &mut self.aggregation_rounds, 1.., "at least 1");
     }
 }

@@ -29,7 +29,7 @@ mod model;
 mod probe_rtt;
 
 use flowstart_control::random::Random;
-use flowstart_control::{Ack, ExitReason, Window};
+use flowstart_control::{Ack, ExitReason, InRange as _, Window};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 pub use config::Bbr3Config;
@@ -128,6 +128,7 @@ pub struct Bbr3 {
 
 impl Bbr3 {
     /// BBR for a flow with segments of `mss` payload bytes; `seed` decides when it probes.
+    /// Constants out of range are moved to the nearest value in range.
     #[must_use]
     pub fn new(config: &Bbr3Config, mss: u32, seed: u64) -> Self {
         Self {
@@ -377,3 +378,6 @@ impl Bbr3 {
         self.set_pacing_rate(self.gain());
     }
 }
+
+#[cfg(test)]
+mod tests;

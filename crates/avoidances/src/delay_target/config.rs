@@ -1,6 +1,6 @@
 //! Constants of the delay target.
 
-use flowstart_control::InvalidConfig;
+use flowstart_control::{InRange, InvalidConfig, Ranges, above};
 use flowstart_units::Span;
 
 use crate::AvoidanceConstants;
@@ -201,41 +201,43 @@ impl AvoidanceConstants for DelayTargetConfig {
     }
 
     fn validate(&self) -> Result<(), InvalidConfig> {
-        let check = InvalidConfig::unless;
-        let share = 0.0..=1.0;
-        check(self.target_packets >= 0.0 && self.target_packets.is_finite(), "target_packets", "at least 0")?;
-        check(self.buffer_share > 0.0 && self.buffer_share <= 1.0, "buffer_share", "above 0 and at most 1")?;
-        check(share.contains(&self.overflow), "overflow", "between 0 and 1")?;
-        check((1..=MOST_SAMPLES as u32).contains(&self.delay_samples), "delay_samples", "between 1 and 16")?;
-        check(self.gain > 0.0 && self.gain <= 1.0, "gain", "above 0 and at most 1")?;
-        check(share.contains(&self.min_growth), "min_growth", "between 0 and 1")?;
-        check(share.contains(&self.max_growth), "max_growth", "between 0 and 1")?;
-        check(self.max_growth >= self.min_growth, "max_growth", "at least min_growth")?;
-        check(share.contains(&self.known_share), "known_share", "between 0 and 1")?;
-        check(self.noise_ranges >= 0.0 && self.noise_ranges.is_finite(), "noise_ranges", "at least 0")?;
-        check((1..=MOST_ROUNDS as u32).contains(&self.noise_rounds), "noise_rounds", "between 1 and 16")?;
-        let packets = self.burst_packets >= 0.0 && self.burst_packets.is_finite();
-        check(packets, "burst_packets", "at least 0")?;
-        check(share.contains(&self.follow_share), "follow_share", "between 0 and 1")?;
-        check(share.contains(&self.loss_threshold), "loss_threshold", "between 0 and 1")?;
-        check(self.min_rtt_window >= Span::from_millis(1), "min_rtt_window", "at least 1 ms")?;
-        check(self.min_packets >= 1, "min_packets", "at least 1")?;
-        check((1..=100).contains(&self.window_rtts), "window_rtts", "between 1 and 100")?;
-        check(self.ceiling >= 1.0 && self.ceiling.is_finite(), "ceiling", "at least 1")?;
-        check(self.foreign_targets >= 1.0 && self.foreign_targets.is_finite(), "foreign_targets", "at least 1")?;
-        check(self.brake_rtts >= 0.0 && self.brake_rtts.is_finite(), "brake_rtts", "at least 0")?;
-        check(self.brake_excess >= 1.0 && self.brake_excess.is_finite(), "brake_excess", "at least 1")?;
-        check(self.brake_factor > 0.0 && self.brake_factor <= 1.0, "brake_factor", "above 0 and at most 1")?;
-        check(self.give_up_share > 0.0 && self.give_up_share <= 1.0, "give_up_share", "above 0 and at most 1")?;
-        let packets = self.give_up_packets >= 0.0 && self.give_up_packets.is_finite();
-        check(packets, "give_up_packets", "at least 0")?;
-        let turn = self.turn_packets >= 0.0 && self.turn_packets.is_finite();
-        check(turn, "turn_packets", "at least 0")?;
-        check(self.trial_patience >= 1, "trial_patience", "at least 1")?;
-        check(self.trial_share > 0.0 && self.trial_share <= 1.0, "trial_share", "above 0 and at most 1")?;
-        check(self.trial_factor > 1.0 && self.trial_factor <= 4.0, "trial_factor", "above 1 and at most 4")?;
-        check(self.longer_share > 0.0 && self.longer_share < 1.0, "longer_share", "above 0 and below 1")?;
-        check(share.contains(&self.longer_spread), "longer_spread", "between 0 and 1")?;
-        check(self.timeout_factor > 0.0 && self.timeout_factor <= 1.0, "timeout_factor", "above 0 and at most 1")
+        self.check()
+    }
+}
+
+impl InRange for DelayTargetConfig {
+    fn ranges(&mut self, ranges: &mut Ranges) {
+        let (share, part) = (0.0..=1.0, above(0.0).up_to(1.0));
+        ranges.of("target_packets", &mut self.target_packets, 0.0.., "at least 0");
+        ranges.of("buffer_share", &mut self.buffer_share, part, "above 0 and at most 1");
+        ranges.of("overflow", &mut self.overflow, share.clone(), "between 0 and 1");
+        ranges.of("delay_samples", &mut self.delay_samples, 1..=MOST_SAMPLES as u32, "between 1 and 16");
+        ranges.of("gain", &mut self.gain, part, "above 0 and at most 1");
+        ranges.of("min_growth", &mut self.min_growth, share.clone(), "between 0 and 1");
+        ranges.of("max_growth", &mut self.max_growth, share.clone(), "between 0 and 1");
+        ranges.of("max_growth", &mut self.max_growth, self.min_growth.., "at least min_growth");
+        ranges.of("known_share", &mut self.known_share, share.clone(), "between 0 and 1");
+        ranges.of("noise_ranges", &mut self.noise_ranges, 0.0.., "at least 0");
+        ranges.of("noise_rounds", &mut self.noise_rounds, 1..=MOST_ROUNDS as u32, "between 1 and 16");
+        ranges.of("burst_packets", &mut self.burst_packets, 0.0.., "at least 0");
+        ranges.of("follow_share", &mut self.follow_share, share.clone(), "between 0 and 1");
+        ranges.of("loss_threshold", &mut self.loss_threshold, share.clone(), "between 0 and 1");
+        ranges.of("min_rtt_window", &mut self.min_rtt_window, Span::from_millis(1).., "at least 1 ms");
+        ranges.of("min_packets", &mut self.min_packets, 1.., "at least 1");
+        ranges.of("window_rtts", &mut self.window_rtts, 1..=100, "between 1 and 100");
+        ranges.of("ceiling", &mut self.ceiling, 1.0.., "at least 1");
+        ranges.of("foreign_targets", &mut self.foreign_targets, 1.0.., "at least 1");
+        ranges.of("brake_rtts", &mut self.brake_rtts, 0.0.., "at least 0");
+        ranges.of("brake_excess", &mut self.brake_excess, 1.0.., "at least 1");
+        ranges.of("brake_factor", &mut self.brake_factor, part, "above 0 and at most 1");
+        ranges.of("give_up_share", &mut self.give_up_share, part, "above 0 and at most 1");
+        ranges.of("give_up_packets", &mut self.give_up_packets, 0.0.., "at least 0");
+        ranges.of("turn_packets", &mut self.turn_packets, 0.0.., "at least 0");
+        ranges.of("trial_patience", &mut self.trial_patience, 1.., "at least 1");
+        ranges.of("trial_share", &mut self.trial_share, part, "above 0 and at most 1");
+        ranges.of("trial_factor", &mut self.trial_factor, above(1.0).up_to(4.0), "above 1 and at most 4");
+        ranges.of("longer_share", &mut self.longer_share, above(0.0).below(1.0), "above 0 and below 1");
+        ranges.of("longer_spread", &mut self.longer_spread, share, "between 0 and 1");
+        ranges.of("timeout_factor", &mut self.timeout_factor, part, "above 0 and at most 1");
     }
 }

@@ -53,10 +53,8 @@ mod trial;
 mod watch;
 
 use flowstart_control::smallest::Smallest;
-use flowstart_control::{Ack, CongestionAvoidance, IsolationAware, NewMss, Repair, Signal, Window};
+use flowstart_control::{Ack, CongestionAvoidance, InRange as _, IsolationAware, NewMss, Repair, Signal, Window};
 use flowstart_units::{Rate, Span, Time};
-
-use crate::AvoidanceConstants as _;
 
 use super::intervals::PathView;
 use brake::Brake;
@@ -158,11 +156,12 @@ pub struct DelayTarget {
 }
 
 impl DelayTarget {
-    /// The control for a flow with segments of `mss` payload bytes.
+    /// The control for a flow with segments of `mss` payload bytes. Constants out of range are
+    /// moved to the nearest value in range.
     #[must_use]
     pub fn new(config: &DelayTargetConfig, mss: u32) -> Self {
         Self {
-            config: if config.validate().is_ok() { *config } else { DelayTargetConfig::default() },
+            config: config.in_range(),
             path: PathView::new(mss),
             rate: None,
             before: Rate::ZERO,

@@ -1,4 +1,5 @@
 use super::*;
+use crate::AvoidanceConstants as _;
 use flowstart_control::DeliveryRate;
 use flowstart_control::testing::ack;
 
@@ -229,30 +230,35 @@ fn the_smallest_rtt_is_forgotten_after_its_window_and_drained_for_in_between() {
 }
 
 #[test]
-fn constants_out_of_range_are_refused_and_replaced() {
-    assert_eq!(DelayTargetConfig::default().validate(), Ok(()));
-    let change: [fn(&mut DelayTargetConfig); 15] = [
-        |config| config.buffer_share = 0.0,
-        |config| config.buffer_share = 1.1,
-        |config| config.overflow = -0.1,
-        |config| config.overflow = f64::NAN,
-        |config| config.gain = f64::NAN,
-        |config| config.brake_rtts = -0.1,
-        |config| config.brake_rtts = f64::INFINITY,
-        |config| config.brake_excess = 0.9,
-        |config| config.brake_excess = f64::INFINITY,
-        |config| config.brake_factor = 0.0,
-        |config| config.brake_factor = 1.1,
-        |config| config.brake_factor = f64::NAN,
-        |config| config.window_rtts = 0,
-        |config| config.window_rtts = 101,
-        |config| config.trial_patience = 0,
-    ];
-    for (number, change) in change.iter().enumerate() {
-        let mut config = DelayTargetConfig::default();
-        change(&mut config);
-        assert!(config.validate().is_err(), "{number}");
-        assert_eq!(DelayTarget::new(&config, 0).config, DelayTargetConfig::default());
+fn constants_out_of_range_are_refused_and_moved_to_the_nearest_in_range() {
+    let default = DelayTargetConfig { target: ms(3), ..DelayTargetConfig::default() };
+    assert_eq!(default.validate(), Ok(()));
+    let mut number = 0;
+    let mut moved = |change: fn(&mut DelayTargetConfig), right: fn(&mut DelayTargetConfig)| {
+        let [mut given, mut nearest] = [default; 2];
+        change(&mut given);
+        right(&mut nearest);
+        assert!(given.validate().is_err() && nearest.validate().is_ok(), "{number}");
+        assert_eq!(DelayTarget::new(&given, 0).config, nearest, "{number}");
+        number += 1;
+    };
+    moved(|config| config.buffer_share = 1.1, |config| config.buffer_share = 1.0);
+    moved(|config| config.overflow = -0.1, |config| config.overflow = 0.0);
+    moved(|config| config.overflow = f64::NAN, |config| config.overflow = 0.0);
+    moved(|config| config.brake_rtts = -0.1, |config| config.brake_rtts = 0.0);
+    moved(|config| config.brake_rtts = f64::INFINITY, |config| config.brake_rtts = f64::MAX);
+    moved(|config| config.brake_excess = 0.9, |config| config.brake_excess = 1.0);
+    moved(|config| config.brake_factor = 1.1, |config| config.brake_factor = 1.0);
+    moved(|config| config.window_rtts = 0, |config| config.window_rtts = 1);
+    moved(|config| config.window_rtts = 101, |config| config.window_rtts = 100);
+    moved(|config| config.trial_patience = 0, |config| config.trial_patience = 1);
+    moved(|config| config.delay_samples = 17, |config| config.delay_samples = 16);
+    moved(|config| config.min_growth = 0.3, |config| (config.min_growth, config.max_growth) = (0.3, 0.3));
+    // The end that is no part of the range is avoided.
+    for gain in [0.0, -1.0, f64::NAN] {
+        let DelayTarget { config, .. } = DelayTarget::new(&DelayTargetConfig { gain, ..default }, 0);
+        assert!(config.gain > 0.0 && config.gain < 1e-300, "{gain}");
+        assert_eq!(DelayTargetConfig { gain: default.gain, ..config }, default);
     }
 }
 

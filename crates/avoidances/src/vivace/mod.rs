@@ -18,8 +18,8 @@
 
 mod step;
 
-use flowstart_control::InvalidConfig;
 use flowstart_control::random::Random;
+use flowstart_control::{InRange, InvalidConfig, Ranges, above};
 use flowstart_units::Rate;
 
 use super::intervals::{IntervalOutcome, Length};
@@ -134,26 +134,29 @@ impl AvoidanceConstants for VivaceConfig {
     }
 
     fn validate(&self) -> Result<(), InvalidConfig> {
-        let check = InvalidConfig::unless;
-        check(self.interval_rtts > 0.0 && self.interval_rtts <= 100.0, "interval_rtts", "above 0 and at most 100")?;
-        check(self.epsilon > 0.0 && self.epsilon < 1.0, "epsilon", "above 0 and below 1")?;
-        check(self.exponent > 0.0 && self.exponent < 1.0, "exponent", "above 0 and below 1")?;
-        check((0.0..=1.0).contains(&self.small_loss), "small_loss", "between 0 and 1")?;
-        for (value, field) in [
-            (self.loss_coefficient, "loss_coefficient"),
-            (self.small_loss_coefficient, "small_loss_coefficient"),
-            (self.latency_coefficient.unwrap_or(0.0), "latency_coefficient"),
-            (self.latency_noise, "latency_noise"),
-            (self.gradient_step, "gradient_step"),
-            (self.boundary, "boundary"),
-            (self.boundary_increment, "boundary_increment"),
-            (self.min_step, "min_step"),
-        ] {
-            check(value >= 0.0 && value.is_finite(), field, "at least 0")?;
+        self.check()
+    }
+}
+
+impl InRange for VivaceConfig {
+    fn ranges(&mut self, ranges: &mut Ranges) {
+        ranges.of("interval_rtts", &mut self.interval_rtts, above(0.0).up_to(100.0), "above 0 and at most 100");
+        ranges.of("epsilon", &mut self.epsilon, above(0.0).below(1.0), "above 0 and below 1");
+        ranges.of("exponent", &mut self.exponent, above(0.0).below(1.0), "above 0 and below 1");
+        ranges.of("small_loss", &mut self.small_loss, 0.0..=1.0, "between 0 and 1");
+        ranges.of("loss_coefficient", &mut self.loss_coefficient, 0.0.., "at least 0");
+        ranges.of("small_loss_coefficient", &mut self.small_loss_coefficient, 0.0.., "at least 0");
+        if let Some(latency) = &mut self.latency_coefficient {
+            ranges.of("latency_coefficient", latency, 0.0.., "at least 0");
         }
-        check(self.min_rate > 0.0 && self.min_rate.is_finite(), "min_rate", "above 0")?;
-        check(self.timeout_factor > 0.0 && self.timeout_factor <= 1.0, "timeout_factor", "above 0 and at most 1")?;
-        self.limits().validate()
+        ranges.of("latency_noise", &mut self.latency_noise, 0.0.., "at least 0");
+        ranges.of("gradient_step", &mut self.gradient_step, 0.0.., "at least 0");
+        ranges.of("boundary", &mut self.boundary, 0.0.., "at least 0");
+        ranges.of("boundary_increment", &mut self.boundary_increment, 0.0.., "at least 0");
+        ranges.of("min_step", &mut self.min_step, 0.0.., "at least 0");
+        ranges.of("min_rate", &mut self.min_rate, above(0.0), "above 0");
+        ranges.of("timeout_factor", &mut self.timeout_factor, above(0.0).up_to(1.0), "above 0 and at most 1");
+        Limits::ranges(ranges, &mut self.window_rtts, &mut self.min_window, &mut self.give_up_rtts);
     }
 }
 
@@ -191,24 +194,19 @@ pub struct Vivace {
 
 impl Vivace {
     /// Vivace with the utility of NSDI 2018 for a flow with segments of `mss` payload bytes. `seed`
-    /// sets the order of probes.
+    /// sets the order of probes. Constants out of range are moved to the nearest value in range.
     #[must_use]
     pub fn new(config: &VivaceConfig, mss: u32, seed: u64) -> Self {
-        let config =
-            VivaceConfig { latency_coefficient: config.latency_coefficient.or(Some(LATENCY_COEFFICIENT)), ..*config };
-        Self::with_utility(config, mss, seed)
+        let latency_coefficient = config.latency_coefficient.or(Some(LATENCY_COEFFICIENT));
+        Self::loss_only(&VivaceConfig { latency_coefficient, ..*config }, mss, seed)
     }
 
     /// Vivace with a utility of rate and loss (Bachl, Fabini and Zseby 2020); of the growth of the
-    /// RTT too if the constants give that a weight, which by default they do not.
+    /// RTT too if the constants give that a weight, which by default they do not. Constants out of
+    /// range are moved to the nearest value in range.
     #[must_use]
     pub fn loss_only(config: &VivaceConfig, mss: u32, seed: u64) -> Self {
-        Self::with_utility(*config, mss, seed)
-    }
-
-    fn with_utility(config: VivaceConfig, mss: u32, seed: u64) -> Self {
-        let defaults = VivaceConfig::default();
-        let config = if config.validate().is_ok() { config } else { defaults };
+        let config = config.in_range();
         Self {
             trials: Trials::new(mss, config.limits()),
             config,

@@ -112,11 +112,20 @@ fn before_it_takes_over_it_neither_paces_nor_decides() {
 }
 
 #[test]
-fn constants_out_of_range_are_refused_and_replaced() {
+fn constants_out_of_range_are_refused_and_moved_to_the_nearest_in_range() {
     assert_eq!(VivaceConfig::default().validate(), Ok(()));
-    let config = VivaceConfig { min_rate: f64::NAN, ..VivaceConfig::default() };
-    assert!(config.validate().is_err());
-    assert_eq!(Vivace::loss_only(&config, 0, 0).config, VivaceConfig::default());
+    let given = VivaceConfig { timeout_factor: 2.0, boundary: 0.1, ..VivaceConfig::default() };
+    assert_eq!(given.validate().map_err(|error| error.field), Err("timeout_factor"));
+    let moved = VivaceConfig { timeout_factor: 1.0, ..given };
+    assert_eq!(Vivace::loss_only(&given, 0, 0).config, moved);
+    // The published utility stays that, whatever another constant is.
+    assert_eq!(Vivace::new(&given, 0, 0).config, VivaceConfig { latency_coefficient: Some(900.0), ..moved });
+    for (given, moved) in [(None, 900.0), (Some(3.0), 3.0), (Some(-1.0), 0.0)] {
+        let given = VivaceConfig { latency_coefficient: given, give_up_rtts: 0, ..VivaceConfig::default() };
+        assert!(given.validate().is_err());
+        let Vivace { config, .. } = Vivace::new(&given, 0, 0);
+        assert_eq!((config.latency_coefficient, config.give_up_rtts), (Some(moved), 1));
+    }
 }
 
 proptest! {

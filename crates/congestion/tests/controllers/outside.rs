@@ -219,6 +219,50 @@ fn what_is_out_of_range_is_moved_into_it_and_algorithms_from_outside_see_that() 
     assert_eq!(seen(u32::MAX, 1), (false, (1_000_000, 1)));
 }
 
+/// Every number in a configuration, by the names that lead to it.
+#[cfg(feature = "serde")]
+fn numbers(value: &serde_json::Value, place: &str, found: &mut Vec<String>) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            fields.iter().for_each(|(name, value)| numbers(value, &format!("{place}/{name}"), found));
+        }
+        serde_json::Value::Number(_) => found.push(place.to_owned()),
+        _ => {}
+    }
+}
+
+/// Each constant, and all together, as far out of range as it can be read.
+#[cfg(feature = "serde")]
+#[test]
+fn an_avoidance_of_constants_out_of_range_works() {
+    let mut refused = 0;
+    for name in AvoidanceConfig::NAMES {
+        let default = serde_json::to_value(AvoidanceConfig::from_name(name).unwrap()).unwrap();
+        let mut fields = Vec::new();
+        numbers(&default, "", &mut fields);
+        let single = fields.iter().map(std::slice::from_ref);
+        for changed in single.chain([&fields[..]]) {
+            for value in ["0", "-1e300", "1e300", "4294967295"] {
+                let mut given = default.clone();
+                for field in changed {
+                    let before = std::mem::replace(given.pointer_mut(field).unwrap(), value.parse().unwrap());
+                    if serde_json::from_value::<AvoidanceConfig>(given.clone()).is_err() {
+                        // A count, which can be neither.
+                        *given.pointer_mut(field).unwrap() = before;
+                    }
+                }
+                let avoidance: AvoidanceConfig = serde_json::from_value(given).unwrap();
+                refused += u32::from(avoidance.validate().is_err());
+                let config = ControllerConfig::new(StartConfig::SlowStart, avoidance);
+                let mut flow = Loop::new(path(), Controller::new(&config), 5000);
+                flow.run(ms(3000), |_| {});
+                assert!(flow.delivered > 100, "{:?}: {}", config.avoidance, flow.delivered);
+            }
+        }
+    }
+    assert!(refused > 300, "{refused}");
+}
+
 #[test]
 fn chirps_of_more_packets_than_there_may_be_deliver_all_the_same() {
     for packets in [0, u32::MAX] {

@@ -42,6 +42,7 @@ mod side;
 mod tests;
 mod watch;
 
+use flowstart_control::InRange as _;
 use flowstart_units::{Bytes, Span, Time};
 
 use crate::{Acked, CrowdRule, Departure, Sent};
@@ -90,10 +91,10 @@ pub struct Trains {
 
 impl Trains {
     /// A detector over connections of packets of `packet` bytes. `seed` is that of the gaps between
-    /// bursts.
+    /// bursts. Constants out of range are moved to the nearest value in range.
     #[must_use]
     pub fn new(config: &TrainProbeConfig, packet: u32, seed: u64) -> Self {
-        let config = if config.validate().is_ok() { *config } else { TrainProbeConfig::default() };
+        let config = config.in_range();
         let context = Context::new(&config, seed);
         let stage = TrainStage::First(First::new(&context));
         Self { packet: Bytes::new(u64::from(packet)), context, stage }

@@ -437,9 +437,16 @@ fn after_the_most_batches_without_an_answer_it_is_unknown() {
 }
 
 #[test]
-fn constants_out_of_range_are_replaced_by_the_defaults() {
-    let invalid = TrainProbeConfig { train: 0, ..TrainProbeConfig::default() };
-    assert_eq!(run(FAIR, &invalid).answer(), default_run(FAIR).answer());
+fn constants_out_of_range_are_moved_to_the_nearest_in_range_and_the_others_stay() {
+    let given = |train, shortest_train| TrainProbeConfig { train, shortest_train, batch: 2, ..Default::default() };
+    for (train, shortest, moved) in [(0, 8, given(4, 8)), (100, 8, given(64, 8)), (8, 0, given(8, 4))] {
+        let given = given(train, shortest);
+        assert!(given.validate().is_err() && moved.validate().is_ok());
+        assert_eq!(Trains::new(&given, 1500, 1).context.config, moved);
+    }
+    // The first train has so many packets.
+    let first = |train| run(FAIR, &TrainProbeConfig { train, spread: 1, ..Default::default() }).left[0].len();
+    assert_eq!(first(0), first(4));
 }
 
 /// An ACK of a packet that took so many milliseconds.

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::AvoidanceConstants as _;
 use flowstart_control::DeliveryRate;
 use flowstart_control::testing::ack;
 
@@ -66,6 +67,18 @@ fn phase(bbr: &Bbr) -> u32 {
         BbrMode::ProbeBandwidth { phase, .. } => phase,
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn constants_out_of_range_are_moved_to_the_nearest_in_range_and_the_others_stay() {
+    let default = BbrConfig { plateau_rounds: 5, ..BbrConfig::default() };
+    let given = BbrConfig { cycle_phases: 2, policer_stretch: 0, probe_gain: f64::INFINITY, ..default };
+    assert_eq!(given.validate().map_err(|error| error.field), Err("probe_gain"));
+    let moved = BbrConfig { cycle_phases: 3, policer_stretch: 1, probe_gain: 4.0, ..default };
+    assert_eq!(Bbr::new(&given, MSS, 0).config, moved);
+    let allowed = BbrConfig { startup_drain_gain: 0.001, margin: 0.999, policer_ratio: f64::INFINITY, ..default };
+    assert_eq!(allowed.validate(), Ok(()));
+    assert_eq!(Bbr::new(&allowed, MSS, 0).config, allowed);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! How much a comparison of trains says.
 
-use crate::names::InvalidConfig;
+use flowstart_control::{InRange, Ranges, above};
 
 /// What delays and losses mean, as probabilities with a queue of one's own and without. All are
 /// this project's own: what its detector meets on the paper's grid (`flowstart reproduce
@@ -46,18 +46,16 @@ impl Default for EvidenceConfig {
     }
 }
 
-impl EvidenceConfig {
-    pub(super) fn validate(&self) -> Result<(), InvalidConfig> {
-        let check = InvalidConfig::unless;
-        let share = |p: f64| p > 0.0 && p < 1.0;
-        let width = |width: f64| width > 0.0 && width.is_finite();
-        check(self.shared_ratio > 0.0 && self.shared_ratio.is_finite(), "shared_ratio", "above 0")?;
-        let below = (0.0..self.shared_ratio).contains(&self.isolated_ratio);
-        check(below, "isolated_ratio", "at least 0 and below shared_ratio")?;
-        check(width(self.shared_width), "shared_width", "above 0")?;
-        check(width(self.isolated_width), "isolated_width", "above 0")?;
-        check(share(self.outlier), "outlier", "above 0 and below 1")?;
-        check(share(self.lone_lost_shared), "lone_lost_shared", "above 0 and below 1")?;
-        check(share(self.lone_lost_isolated), "lone_lost_isolated", "above 0 and below 1")
+impl InRange for EvidenceConfig {
+    fn ranges(&mut self, ranges: &mut Ranges) {
+        let share = above(0.0).below(1.0);
+        ranges.of("shared_ratio", &mut self.shared_ratio, above(0.0), "above 0");
+        let below = 0.0..self.shared_ratio;
+        ranges.of("isolated_ratio", &mut self.isolated_ratio, below, "at least 0 and below shared_ratio");
+        ranges.of("shared_width", &mut self.shared_width, above(0.0), "above 0");
+        ranges.of("isolated_width", &mut self.isolated_width, above(0.0), "above 0");
+        ranges.of("outlier", &mut self.outlier, share, "above 0 and below 1");
+        ranges.of("lone_lost_shared", &mut self.lone_lost_shared, share, "above 0 and below 1");
+        ranges.of("lone_lost_isolated", &mut self.lone_lost_isolated, share, "above 0 and below 1");
     }
 }

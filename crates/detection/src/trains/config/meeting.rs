@@ -1,6 +1,6 @@
 //! Whether the two connections meet in one queue at all.
 
-use crate::names::InvalidConfig;
+use flowstart_control::{InRange, Ranges, above};
 
 /// What arrivals of both connections tell of whether they meet in one queue, where a lone packet
 /// takes its time between two of a train. All constants are this project's own.
@@ -66,21 +66,19 @@ impl Default for MeetingConfig {
     }
 }
 
-impl MeetingConfig {
-    pub(super) fn validate(&self) -> Result<(), InvalidConfig> {
-        let check = InvalidConfig::unless;
-        let part = |p: f64| p > 0.0 && p <= 1.0;
-        check(self.error > 0.0 && self.error < 0.5, "error", "above 0 and below 0.5")?;
-        check(part(self.least), "least", "above 0 and at most 1")?;
-        check(self.most_others <= 100, "most_others", "at most 100")?;
-        check(self.jitters >= 0.0 && self.jitters <= 1000.0, "jitters", "between 0 and 1000")?;
-        check(self.outlier > 0.0 && self.outlier < 1.0, "outlier", "above 0 and below 1")?;
-        check((0.0..=1.0).contains(&self.quiet), "quiet", "between 0 and 1")?;
-        check(part(self.doubt), "doubt", "above 0 and at most 1")?;
-        let jitters = self.bulk_jitters >= 0.0 && self.bulk_jitters <= 1000.0;
-        check(jitters, "bulk_jitters", "between 0 and 1000")?;
-        check(self.bulk_width > 0.0 && self.bulk_width <= 1000.0, "bulk_width", "above 0 and at most 1000")?;
-        check(self.bulk_trains >= 1.0 && self.bulk_trains <= 1000.0, "bulk_trains", "between 1 and 1000")?;
-        check(self.bulk_outlier > 0.0 && self.bulk_outlier < 1.0, "bulk_outlier", "above 0 and below 1")
+impl InRange for MeetingConfig {
+    fn ranges(&mut self, ranges: &mut Ranges) {
+        let (share, part) = (above(0.0).below(1.0), above(0.0).up_to(1.0));
+        ranges.of("error", &mut self.error, above(0.0).below(0.5), "above 0 and below 0.5");
+        ranges.of("least", &mut self.least, part, "above 0 and at most 1");
+        ranges.of("most_others", &mut self.most_others, ..=100, "at most 100");
+        ranges.of("jitters", &mut self.jitters, 0.0..=1000.0, "between 0 and 1000");
+        ranges.of("outlier", &mut self.outlier, share, "above 0 and below 1");
+        ranges.of("quiet", &mut self.quiet, 0.0..=1.0, "between 0 and 1");
+        ranges.of("doubt", &mut self.doubt, part, "above 0 and at most 1");
+        ranges.of("bulk_jitters", &mut self.bulk_jitters, 0.0..=1000.0, "between 0 and 1000");
+        ranges.of("bulk_width", &mut self.bulk_width, above(0.0).up_to(1000.0), "above 0 and at most 1000");
+        ranges.of("bulk_trains", &mut self.bulk_trains, 1.0..=1000.0, "between 1 and 1000");
+        ranges.of("bulk_outlier", &mut self.bulk_outlier, share, "above 0 and below 1");
     }
 }

@@ -1,5 +1,6 @@
 //! Constants of the detector by trains.
 
+use flowstart_control::{InRange, Ranges, above};
 use flowstart_units::Span;
 
 use crate::names::InvalidConfig;
@@ -287,70 +288,72 @@ impl TrainProbeConfig {
     /// # Errors
     /// Names the first field that is not, and what it must be.
     pub fn validate(&self) -> Result<(), InvalidConfig> {
-        let check = InvalidConfig::unless;
-        let error = |p: f64| p > 0.0 && p < 0.5;
-        check((4..=64).contains(&self.train), "train", "between 4 and 64 packets")?;
-        check((4..=1000).contains(&self.shortest_train), "shortest_train", "between 4 and 1000 packets")?;
-        check((4..=1000).contains(&self.train_at_once), "train_at_once", "between 4 and 1000 packets")?;
-        check(self.train_load > 1.0 && self.train_load <= 100.0, "train_load", "above 1 and at most 100")?;
+        self.check()
+    }
+}
+
+impl InRange for TrainProbeConfig {
+    fn ranges(&mut self, ranges: &mut Ranges) {
+        let share = || 0.0..=1.0;
+        let error = above(0.0).below(0.5);
+        ranges.of("train", &mut self.train, 4..=64, "between 4 and 64 packets");
+        ranges.of("shortest_train", &mut self.shortest_train, 4..=1000, "between 4 and 1000 packets");
+        ranges.of("train_at_once", &mut self.train_at_once, 4..=1000, "between 4 and 1000 packets");
+        ranges.of("train_load", &mut self.train_load, above(1.0).up_to(100.0), "above 1 and at most 100");
         let longest = self.shortest_train..=1000;
-        check(longest.contains(&self.longest_train), "longest_train", "at least shortest_train, at most 1000")?;
-        check((1..=1000).contains(&self.spread), "spread", "between 1 and 1000")?;
-        check((2..=63).contains(&self.enough_gaps), "enough_gaps", "between 2 and 63")?;
-        check((0.0..=1.0).contains(&self.even_gaps), "even_gaps", "between 0 and 1")?;
-        check((1..=1000).contains(&self.lone_apart), "lone_apart", "between 1 and 1000")?;
-        check((1..=100).contains(&self.batch), "batch", "between 1 and 100")?;
-        check(self.apart >= 1.0 && self.apart <= 100.0, "apart", "between 1 and 100")?;
-        check(self.crowd >= 1.0 && self.crowd.is_finite(), "crowd", "at least 1")?;
-        check((0.0..=1.0).contains(&self.crowd_share), "crowd_share", "between 0 and 1")?;
-        check((0.0..=1.0).contains(&self.crowd_unhurried), "crowd_unhurried", "between 0 and 1")?;
-        check((0.0..=1.0).contains(&self.crowd_growth), "crowd_growth", "between 0 and 1")?;
-        check(self.least_queue >= 1.0 && self.least_queue.is_finite(), "least_queue", "at least 1")?;
-        check(self.least_jitters >= 0.0 && self.least_jitters.is_finite(), "least_jitters", "at least 0")?;
-        let counted = self.counted_jitters >= 0.0 && self.counted_jitters.is_finite();
-        check(counted, "counted_jitters", "at least 0")?;
-        check(error(self.isolated_error), "isolated_error", "above 0 and below 0.5")?;
-        check(error(self.shared_error), "shared_error", "above 0 and below 0.5")?;
-        check((1..=1000).contains(&self.most_batches), "most_batches", "between 1 and 1000")?;
-        let share = |p: f64| p > 0.0 && p < 1.0;
-        check(share(self.chirp_shrink), "chirp_shrink", "above 0 and below 1")?;
-        check((0.0..=1.0).contains(&self.quickest_share), "quickest_share", "between 0 and 1")?;
-        check((0.0..=1.0).contains(&self.burst_jitter), "burst_jitter", "between 0 and 1")?;
-        check((1..=100).contains(&self.spread_apart), "spread_apart", "between 1 and 100")?;
-        check((1..=2).contains(&self.lone), "lone", "1 or 2")?;
-        check((0.0..=1.0).contains(&self.at_once), "at_once", "between 0 and 1")?;
-        check((1..=100).contains(&self.followers), "followers", "between 1 and 100")?;
-        check(self.long_wait >= 0.0, "long_wait", "at least 0")?;
-        check(self.follow_rtts > 0.0 && self.follow_rtts <= 10.0, "follow_rtts", "above 0 and at most 10")?;
-        let least = |value: f64, least: f64| value >= least && value <= 1000.0;
-        check(least(self.patience_jitters, 0.0), "patience_jitters", "between 0 and 1000")?;
-        check(least(self.delayed_ack_packets, 0.0), "delayed_ack_packets", "between 0 and 1000")?;
-        check(least(self.delayed_ack_growth, 1.0), "delayed_ack_growth", "between 1 and 1000")?;
-        check((1..=1000).contains(&self.most_space), "most_space", "between 1 and 1000")?;
-        check(self.least_gaps >= 1, "least_gaps", "at least 1")?;
-        check(least(self.alone_gaps, 1.0), "alone_gaps", "between 1 and 1000")?;
-        check(least(self.give_up_rtts, 1.0), "give_up_rtts", "between 1 and 1000")?;
-        check(!self.give_up.is_zero(), "give_up", "above 0")?;
-        check(least(self.starved_rtts, 0.0), "starved_rtts", "between 0 and 1000")?;
-        check(least(self.slowed, 1.0), "slowed", "between 1 and 1000")?;
-        check(self.together_apart > 0.0 && self.together_apart <= 10.0, "together_apart", "above 0 and at most 10")?;
-        check((0.0..=100.0).contains(&self.released_rtts), "released_rtts", "between 0 and 100")?;
-        let factor = self.late_loss_factor;
-        check(factor > 0.0 && factor <= 1.0, "late_loss_factor", "above 0 and at most 1")?;
-        check((1..=100_000).contains(&self.proof), "proof", "between 1 and 100 000")?;
-        check(self.proof_load > 0.0 && self.proof_load <= 10.0, "proof_load", "above 0 and at most 10")?;
-        check((4..=1000).contains(&self.proof_lone), "proof_lone", "between 4 and 1000")?;
-        check(self.fall > 1.0 && self.fall <= 1000.0, "fall", "above 1 and at most 1000")?;
-        check((2..=1000).contains(&self.fall_packets), "fall_packets", "between 2 and 1000")?;
-        let behind_loss = self.fall_packets..=1000;
-        let behind_loss = behind_loss.contains(&self.fall_packets_behind_loss);
-        check(behind_loss, "fall_packets_behind_loss", "at least fall_packets, at most 1000")?;
-        check((0.0..=1.0).contains(&self.policed), "policed", "between 0 and 1")?;
-        check((0.0..=1.0).contains(&self.full_loss), "full_loss", "between 0 and 1")?;
-        self.policing.validate()?;
-        self.evidence.validate()?;
-        self.meeting.validate()?;
-        self.watch.validate()
+        ranges.of("longest_train", &mut self.longest_train, longest, "at least shortest_train, at most 1000");
+        ranges.of("spread", &mut self.spread, 1..=1000, "between 1 and 1000");
+        ranges.of("enough_gaps", &mut self.enough_gaps, 2..=63, "between 2 and 63");
+        ranges.of("even_gaps", &mut self.even_gaps, share(), "between 0 and 1");
+        ranges.of("lone_apart", &mut self.lone_apart, 1..=1000, "between 1 and 1000");
+        ranges.of("batch", &mut self.batch, 1..=100, "between 1 and 100");
+        ranges.of("apart", &mut self.apart, 1.0..=100.0, "between 1 and 100");
+        ranges.of("crowd", &mut self.crowd, 1.0.., "at least 1");
+        ranges.of("crowd_share", &mut self.crowd_share, share(), "between 0 and 1");
+        ranges.of("crowd_unhurried", &mut self.crowd_unhurried, share(), "between 0 and 1");
+        ranges.of("crowd_growth", &mut self.crowd_growth, share(), "between 0 and 1");
+        ranges.of("least_queue", &mut self.least_queue, 1.0.., "at least 1");
+        ranges.of("least_jitters", &mut self.least_jitters, 0.0.., "at least 0");
+        ranges.of("counted_jitters", &mut self.counted_jitters, 0.0.., "at least 0");
+        ranges.of("isolated_error", &mut self.isolated_error, error, "above 0 and below 0.5");
+        ranges.of("shared_error", &mut self.shared_error, error, "above 0 and below 0.5");
+        ranges.of("most_batches", &mut self.most_batches, 1..=1000, "between 1 and 1000");
+        ranges.of("chirp_shrink", &mut self.chirp_shrink, above(0.0).below(1.0), "above 0 and below 1");
+        ranges.of("quickest_share", &mut self.quickest_share, share(), "between 0 and 1");
+        ranges.of("burst_jitter", &mut self.burst_jitter, share(), "between 0 and 1");
+        ranges.of("spread_apart", &mut self.spread_apart, 1..=100, "between 1 and 100");
+        ranges.of("lone", &mut self.lone, 1..=2, "1 or 2");
+        ranges.of("at_once", &mut self.at_once, share(), "between 0 and 1");
+        ranges.of("followers", &mut self.followers, 1..=100, "between 1 and 100");
+        ranges.of("long_wait", &mut self.long_wait, 0.0..=f64::INFINITY, "at least 0");
+        ranges.of("follow_rtts", &mut self.follow_rtts, above(0.0).up_to(10.0), "above 0 and at most 10");
+        let (from_0, from_1) = (|| 0.0..=1000.0, || 1.0..=1000.0);
+        ranges.of("patience_jitters", &mut self.patience_jitters, from_0(), "between 0 and 1000");
+        ranges.of("delayed_ack_packets", &mut self.delayed_ack_packets, from_0(), "between 0 and 1000");
+        ranges.of("delayed_ack_growth", &mut self.delayed_ack_growth, from_1(), "between 1 and 1000");
+        ranges.of("most_space", &mut self.most_space, 1..=1000, "between 1 and 1000");
+        ranges.of("least_gaps", &mut self.least_gaps, 1.., "at least 1");
+        ranges.of("alone_gaps", &mut self.alone_gaps, from_1(), "between 1 and 1000");
+        ranges.of("give_up_rtts", &mut self.give_up_rtts, from_1(), "between 1 and 1000");
+        ranges.of("give_up", &mut self.give_up, above(Span::ZERO), "above 0");
+        ranges.of("starved_rtts", &mut self.starved_rtts, from_0(), "between 0 and 1000");
+        ranges.of("slowed", &mut self.slowed, from_1(), "between 1 and 1000");
+        ranges.of("together_apart", &mut self.together_apart, above(0.0).up_to(10.0), "above 0 and at most 10");
+        ranges.of("released_rtts", &mut self.released_rtts, 0.0..=100.0, "between 0 and 100");
+        ranges.of("late_loss_factor", &mut self.late_loss_factor, above(0.0).up_to(1.0), "above 0 and at most 1");
+        ranges.of("proof", &mut self.proof, 1..=100_000, "between 1 and 100 000");
+        ranges.of("proof_load", &mut self.proof_load, above(0.0).up_to(10.0), "above 0 and at most 10");
+        ranges.of("proof_lone", &mut self.proof_lone, 4..=1000, "between 4 and 1000");
+        ranges.of("fall", &mut self.fall, above(1.0).up_to(1000.0), "above 1 and at most 1000");
+        ranges.of("fall_packets", &mut self.fall_packets, 2..=1000, "between 2 and 1000");
+        let (behind_loss, must) = (self.fall_packets..=1000, "at least fall_packets, at most 1000");
+        ranges.of("fall_packets_behind_loss", &mut self.fall_packets_behind_loss, behind_loss, must);
+        ranges.of("policed", &mut self.policed, share(), "between 0 and 1");
+        ranges.of("full_loss", &mut self.full_loss, share(), "between 0 and 1");
+        self.policing.ranges(ranges);
+        self.evidence.ranges(ranges);
+        self.meeting.ranges(ranges);
+        self.watch.ranges(ranges);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Constants of the rule for policers.
 
-use crate::names::InvalidConfig;
+use flowstart_control::{InRange, Ranges, above};
 
 /// How losses of a train that is to prove a rate are told apart from those of a policer. All
 /// constants are this project's own.
@@ -36,13 +36,12 @@ impl Default for PolicingConfig {
     }
 }
 
-impl PolicingConfig {
-    pub(super) fn validate(&self) -> Result<(), InvalidConfig> {
-        let check = InvalidConfig::unless;
-        check(self.error > 0.0 && self.error < 1.0, "error", "above 0 and below 1")?;
-        check(self.doubt >= self.error && self.doubt < 1.0, "doubt", "at least error and below 1")?;
-        check(self.odds >= 1.0 && self.odds.is_finite(), "odds", "at least 1")?;
-        check(self.width > 0.0 && self.width.is_finite(), "width", "above 0")?;
-        check(self.outlier > 0.0 && self.outlier < 1.0, "outlier", "above 0 and below 1")
+impl InRange for PolicingConfig {
+    fn ranges(&mut self, ranges: &mut Ranges) {
+        ranges.of("error", &mut self.error, above(0.0).below(1.0), "above 0 and below 1");
+        ranges.of("doubt", &mut self.doubt, self.error..1.0, "at least error and below 1");
+        ranges.of("odds", &mut self.odds, 1.0.., "at least 1");
+        ranges.of("width", &mut self.width, above(0.0), "above 0");
+        ranges.of("outlier", &mut self.outlier, above(0.0).below(1.0), "above 0 and below 1");
     }
 }

@@ -1,8 +1,7 @@
 //! Looks after the answer.
 
+use flowstart_control::{InRange, Ranges};
 use flowstart_units::Span;
-
-use crate::names::InvalidConfig;
 
 /// Looks after the answer: while the connection has a queue, a lone packet on the other one now and
 /// then. All constants are this project's own.
@@ -44,12 +43,11 @@ impl Default for WatchConfig {
     }
 }
 
-impl WatchConfig {
-    pub(super) fn validate(&self) -> Result<(), InvalidConfig> {
-        let check = InvalidConfig::unless;
-        check(self.memory >= 1.0 && self.memory.is_finite(), "memory", "at least 1")?;
-        check(self.min_rtt_window >= Span::from_millis(1), "min_rtt_window", "at least 1 ms")?;
-        check(self.patience_rtts >= 1.0 && self.patience_rtts <= 1000.0, "patience_rtts", "between 1 and 1000")?;
-        check((2..=100_000).contains(&self.service_packets), "service_packets", "between 2 and 100 000")
+impl InRange for WatchConfig {
+    fn ranges(&mut self, ranges: &mut Ranges) {
+        ranges.of("memory", &mut self.memory, 1.0.., "at least 1");
+        ranges.of("min_rtt_window", &mut self.min_rtt_window, Span::from_millis(1).., "at least 1 ms");
+        ranges.of("patience_rtts", &mut self.patience_rtts, 1.0..=1000.0, "between 1 and 1000");
+        ranges.of("service_packets", &mut self.service_packets, 2..=100_000, "between 2 and 100 000");
     }
 }
