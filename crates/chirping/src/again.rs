@@ -191,3 +191,43 @@ impl Quiet {
         &self.config
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flowstart_control::testing::ack;
+
+    /// A round trip; true if the silence is too long with it.
+    fn round(quiet: &mut Quiet, marked: bool, cwnd: u32) -> bool {
+        let una = quiet.round_end;
+        quiet.on_ack(&Ack { una, next: una + 1, marked: u32::from(marked), ..ack(1) }, cwnd)
+    }
+
+    /// The round trip of a silence in which it becomes too long, after silences of so many round
+    /// trips.
+    fn too_long_after(silences: &[u32]) -> u32 {
+        let mut quiet = Quiet::new(&ChirpingAgainConfig { min_silences: 1, ..ChirpingAgainConfig::default() });
+        round(&mut quiet, true, 10);
+        for silence in silences {
+            for _ in 0..*silence {
+                round(&mut quiet, false, 10);
+            }
+            round(&mut quiet, true, 10);
+        }
+        // The window has well reached what it was at the last marks.
+        (1..).find(|_| round(&mut quiet, false, 14)).expect("at some time it is")
+    }
+
+    /// RFC 6298 section 2: the first silence is the mean and half of it the deviation; of each that
+    /// follows an eighth goes into the mean, and of its distance from that a quarter into the
+    /// deviation. Too long is more than the mean, four deviations and two rounds.
+    #[test]
+    fn a_silence_is_too_long_by_mean_and_deviation_of_those_before() {
+        // 10 and 5: 10 + 4 * 5 + 2 = 32.
+        assert_eq!(too_long_after(&[10]), 33);
+        // 11.25 and 5 + (10 - 5) / 4 = 6.25: 38.25.
+        assert_eq!(too_long_after(&[10, 20]), 39);
+        // 11.25 - 1.25 / 8 = 11.09 and 6.25 - (6.25 - 1.25) / 4 = 5: 33.09.
+        assert_eq!(too_long_after(&[10, 20, 10]), 34);
+    }
+}
