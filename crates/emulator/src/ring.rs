@@ -93,7 +93,12 @@ impl Ring {
         let length = frame * frames;
         // A block must be a multiple of a page; frames never straddle blocks.
         let block = frame.max(1 << 16);
-        let mut memory = std::ptr::null_mut();
+        let refused = |error: io::Error| match error.raw_os_error() {
+            Some(libc::EPERM | libc::EAFNOSUPPORT) => {
+                Error::NotPossible(format!("packet sockets are not possible here ({error}): they need CAP_NET_RAW"))
+            }
+            _ => Error::doing("open a packet ring", error),
+        };
         let fd = bound(index, libc::ETH_P_ALL as u16, |fd| {
             option(fd, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V2 as libc::c_int))?;
             option(fd, IGNORE_OUTGOING, &1_i32)?;
@@ -106,27 +111,24 @@ impl Ring {
                 tp_frame_size: frame as u32,
                 tp_frame_nr: frames as u32,
             };
-            option(fd, libc::PACKET_RX_RING, &request)?;
-            // SAFETY: maps the ring that was just set up, of exactly this length, at an address the
-            // kernel chooses.
-            memory = unsafe {
-                libc::mmap(
-                    std::ptr::null_mut(),
-                    length,
-                    libc::PROT_READ | libc::PROT_WRITE,
-                    libc::MAP_SHARED,
-                    fd.as_raw_fd(),
-                    0,
-                )
-            };
-            if memory == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(()) }
+            option(fd, libc::PACKET_RX_RING, &request)
         })
-        .map_err(|error| match error.raw_os_error() {
-            Some(libc::EPERM | libc::EAFNOSUPPORT) => {
-                Error::NotPossible(format!("packet sockets are not possible here ({error}): they need CAP_NET_RAW"))
-            }
-            _ => Error::doing("open a packet ring", error),
-        })?;
+        .map_err(refused)?;
+        // Nothing can fail between this and the value that unmaps it. SAFETY: maps the ring that
+        // was just set up, of exactly this length, at an address the kernel chooses.
+        let memory = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                length,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                fd.as_raw_fd(),
+                0,
+            )
+        };
+        if memory == libc::MAP_FAILED {
+            return Err(refused(io::Error::last_os_error()));
+        }
         Ok(Self { fd, memory: memory.cast(), length, frame, frames, next: 0 })
     }
 
@@ -209,5 +211,44 @@ impl Exit {
         // SAFETY: the kernel reads `frame.len()` bytes.
         let sent = unsafe { libc::send(self.fd.as_raw_fd(), frame.as_ptr().cast(), frame.len(), libc::MSG_DONTWAIT) };
         sent == frame.len() as isize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    /// Rings of packet sockets of so many bytes that this process has mapped.
+    fn mapped(length: usize) -> usize {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let rings = maps.lines().filter(|line| line.contains("socket:"));
+        let bytes = rings.filter_map(|line| {
+            let (from, to) = line.split_whitespace().next()?.split_once('-')?;
+            Some(usize::from_str_radix(to, 16).ok()? - usize::from_str_radix(from, 16).ok()?)
+        });
+        bytes.filter(|bytes| *bytes == length).count()
+    }
+
+    #[test]
+    fn a_ring_at_an_interface_that_is_not_there_leaves_no_memory_mapped() {
+        // Frames of 256 bytes, which no world of other tests has.
+        let length = 256 * FEWER_FRAMES;
+        for _ in 0..3 {
+            match Ring::open(i32::MAX as u32, 100, FEWER_FRAMES) {
+                Err(Error::NotPossible(why)) => {
+                    let _ = writeln!(std::io::stderr(), "skipped: {why}");
+                    return;
+                }
+                other => assert!(matches!(other, Err(Error::Failed(_))), "{other:?}"),
+            }
+        }
+        assert_eq!(mapped(length), 0);
+        // The interface of the machine itself: what is mapped is seen, until it is let go.
+        let ring = Ring::open(1, 100, FEWER_FRAMES).unwrap();
+        assert_eq!(mapped(length), 1);
+        drop(ring);
+        assert_eq!(mapped(length), 0);
     }
 }
