@@ -5,10 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flowstart::congestion::{
-    Ack, Acked, Avoidance, AvoidanceConfig, CongestionAvoidance, Connection, Controller, IsolationAware, NewMss, Sent,
-    Signal, Start, StartConfig, Window,
+    Avoidance, AvoidanceConfig, CongestionAvoidance, Connection, Controller, Start, StartConfig, forward_avoidance,
 };
-use flowstart::units::{Rate, Span, Time};
+use flowstart::units::{Span, Time};
 use flowstart_scenario::Scenario;
 use flowstart_simulator::{FlowId, Observer, Simulation, Traffic};
 use pyo3::buffer::PyBuffer;
@@ -57,68 +56,21 @@ struct Watched {
     agent: Agent,
 }
 
-impl CongestionAvoidance for Watched {
-    fn on_ack(&mut self, ack: &Ack, window: &Window) {
+macro_rules! watched {
+    ($this:ident.on_ack($ack:ident, $window:ident)) => {{
         {
-            let mut shared = self.agent.lock();
+            let mut shared = $this.agent.lock();
             if shared.over {
-                shared.hear(ack);
+                shared.hear($ack);
             }
         }
-        self.inner.on_ack(ack, window);
-    }
+        $this.inner.on_ack($ack, $window)
+    }};
+    ($this:ident.$method:ident($($argument:ident),*)) => { $this.inner.$method($($argument),*) };
+}
 
-    fn grow(&mut self, ack: &Ack, acked: u32, window: &mut Window) {
-        self.inner.grow(ack, acked, window);
-    }
-
-    fn reduce(&mut self, now: Time, signal: Signal, window: &Window) -> u32 {
-        self.inner.reduce(now, signal, window)
-    }
-
-    fn on_takeover(&mut self, now: Time, window: &Window, rate: Option<Rate>) {
-        self.inner.on_takeover(now, window, rate);
-    }
-
-    fn undo(&mut self, prior_cwnd: u32, window: &Window) -> u32 {
-        self.inner.undo(prior_cwnd, window)
-    }
-
-    fn on_idle(&mut self, idle: Span, window: &mut Window) {
-        self.inner.on_idle(idle, window);
-    }
-
-    fn wants_packets(&self) -> bool {
-        self.inner.wants_packets()
-    }
-
-    fn on_sent(&mut self, sent: &Sent) {
-        self.inner.on_sent(sent);
-    }
-
-    fn on_acked(&mut self, acked: &Acked) {
-        self.inner.on_acked(acked);
-    }
-
-    fn isolation_aware(&mut self) -> Option<&mut dyn IsolationAware> {
-        self.inner.isolation_aware()
-    }
-
-    fn pacing_rate(&self) -> Option<Rate> {
-        self.inner.pacing_rate()
-    }
-
-    fn controls_recovery(&self) -> bool {
-        self.inner.controls_recovery()
-    }
-
-    fn is_scalable(&self) -> bool {
-        self.inner.is_scalable()
-    }
-
-    fn on_mss(&mut self, mss: NewMss) {
-        self.inner.on_mss(mss);
-    }
+impl CongestionAvoidance for Watched {
+    forward_avoidance!(watched);
 }
 
 /// Whether a transfer that has a size is complete.

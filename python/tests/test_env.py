@@ -93,6 +93,39 @@ def test_a_start_is_told_in_a_race_what_it_is_told_in_training():
     np.testing.assert_allclose(told[: len(trained)], trained)
 
 
+@pytest.mark.parametrize("avoidance", ["reno", "cubic", "bic", "bbr", "bbr3", "delay_or_cubic"])
+def test_what_follows_a_start_delivers_in_training_what_it_delivers_in_a_race(avoidance):
+    # Packets are lost and timers expire. The link is silent in the end: what arrived is known.
+    steps = [{"at": "0 s", "rate": "20 Mbit/s"}, {"at": "2 s", "rate": "0 bit/s"}]
+    path = {
+        "capacity": {"period": "3 s", "steps": steps},
+        "rtt": "40 ms",
+        "buffer": "60 packets",
+        "loss": "0.1 %",
+    }
+    scenario = {
+        "seed": int(np.random.default_rng(1).integers(2**63)),
+        "duration": "11.9 s",
+        "path": path,
+    }
+
+    def flow(start):
+        return [{"algorithm": f"{start}+{avoidance}", "dialect": "linux"}]
+
+    environments.register_policy("leaves_at_once", lambda seen: [0.0, 0.0, 1.0])
+    flows = flowstart.run({**scenario, "flow": flow("leaves_at_once")})["flows"]
+    raced = {name: flows.column(name)[0] for name in flows.column_names}
+    assert raced["rto_count"] > 3
+    trained = {**scenario, "flow": flow("slow_start")}
+    env = environments.VectorEnv(
+        draw=lambda random: (trained, 8e6), delay_weight=0, loss_weight=0, tail=400
+    )
+    env.reset(seed=1)
+    _, rewards, _, _, _ = env.step(np.array([[0.0, 0.0, 1.0]]))
+    # At this capacity a reward of 1 is 1 MB per second.
+    assert round(rewards[0] * raced["min_rtt_us"]) == raced["bytes_delivered"]
+
+
 @pytest.mark.parametrize("kind", ["flow_start", "congestion_control"])
 def test_an_episode_is_over_when_all_of_the_flow_has_arrived(kind):
     scenario = {"duration": "60 s", "path": PATH, "flow": [{"size": "500 kB"}]}

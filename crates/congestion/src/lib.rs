@@ -85,7 +85,7 @@ pub use flowstart_control::{
     Ack, Acked, AfterAck, Afterwards, Answer, CongestionAvoidance, Connection, CrowdRule, DeliveryRate, Departure,
     Exit, ExitReason, FlowStart, INFINITE_SSTHRESH, InvalidConfig, IsolationAware, LastRtt, Lookout, Moment, NewMss,
     Next, Occasion, Own, OwnAvoidance, OwnError, OwnStart, Pacing, Repair, Response, Restart, RouterClient, Sent,
-    Setup, Signal, SmoothedRtt, UnknownName, Window,
+    Setup, Signal, SmoothedRtt, UnknownName, Window, forward_avoidance, forward_start,
 };
 pub use flowstart_detection as detection;
 pub use flowstart_starts as start;

@@ -12,6 +12,7 @@ extern crate alloc;
 
 mod avoidance;
 mod event;
+mod forward;
 mod isolation;
 mod mss;
 pub mod names;
@@ -46,3 +47,7 @@ pub use start::{
     AfterAck, Afterwards, Exit, ExitReason, FlowStart, LastRtt, Lookout, OwnStart, Response, Restart, RouterClient,
 };
 pub use window::{INFINITE_SSTHRESH, Window};
+
+/// For [`forward_avoidance`] and [`forward_start`].
+#[doc(hidden)]
+pub use flowstart_units as units;

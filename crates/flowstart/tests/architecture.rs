@@ -267,6 +267,52 @@ fn target(modules: &BTreeMap<String, String>, here: &str, path: &str) -> Option<
     None
 }
 
+/// Names of the functions in a piece of code, in order.
+fn functions(code: &str) -> Vec<&str> {
+    code.lines()
+        .filter_map(|line| line.trim_start().strip_prefix("fn "))
+        .filter_map(|rest| rest.split(['(', '<']).next())
+        .collect()
+}
+
+/// Who hands on what a trait says must not forget a method: what is forgotten does by default
+/// nothing, and still compiles.
+#[test]
+fn every_method_of_the_traits_is_handed_on() {
+    let read = |path: &str| std::fs::read_to_string(root().join(path)).expect("readable");
+    let forward = read("crates/control/src/forward.rs");
+    for (of, name, macro_name, wrappers) in [
+        (
+            "crates/control/src/avoidance.rs",
+            "CongestionAvoidance",
+            "forward_avoidance",
+            [("crates/avoidances/src/dispatch.rs", "Avoidance"), ("python/src/environment.rs", "Watched")],
+        ),
+        (
+            "crates/control/src/start.rs",
+            "FlowStart",
+            "forward_start",
+            [("crates/starts/src/dispatch.rs", "Start"), ("crates/race/src/contract.rs", "AskedTwice")],
+        ),
+    ] {
+        let within = |text: &str, begin: &str, end: &str| -> String {
+            let (_, after) = text.split_once(begin).unwrap_or_else(|| panic!("no {begin}"));
+            after.split(end).next().unwrap_or_default().to_owned()
+        };
+        let of_trait = within(&read(of), &format!("pub trait {name} {{\n"), "\n}\n");
+        let of_macro = within(&forward, &format!("macro_rules! {macro_name} {{\n"), "\n}\n");
+        let (mut wanted, mut handed_on) = (functions(&of_trait), functions(&of_macro));
+        wanted.sort_unstable();
+        handed_on.sort_unstable();
+        assert!(wanted.len() > 15, "{wanted:?}");
+        assert_eq!(handed_on, wanted, "{macro_name}");
+        for (file, wrapper) in wrappers {
+            let body = within(&read(file), &format!("impl {name} for {wrapper} {{\n"), "\n}\n");
+            assert!(body.trim_start().starts_with(&format!("{macro_name}!(")), "{file}: {body}");
+        }
+    }
+}
+
 /// What a file needs does not need that file. A folder's first file and those in it are one.
 #[test]
 fn there_are_no_circles_between_files() {
@@ -301,7 +347,6 @@ fn paths_are_found_in_groups_and_in_the_code() {
     assert_eq!(found, ["crate::a::B", "crate::a::c::", "crate::a::self", "crate::g::h", "super::f"]);
 }
 
-/// The Python package's workspace optimises the crates that it shares as this one does.
 /// The file that a line takes into the program, or the beginning of its name.
 fn taken_in(line: &str) -> Option<&str> {
     let call = ["include_str!(", "include_bytes!(", "include_dir!("].iter().find_map(|call| line.split_once(call))?;
@@ -339,6 +384,7 @@ fn no_crate_takes_in_files_from_outside_of_it() {
     assert!(count > 10, "{count}");
 }
 
+/// The Python package's workspace optimises the crates that it shares as this one does.
 #[test]
 fn everyday_builds_of_python_are_optimised_alike() {
     let read = |file: &str| -> toml::Table {

@@ -3,11 +3,8 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use flowstart_congestion::{
-    Ack, Acked, AfterAck, Afterwards, Departure, FlowStart, LastRtt, Lookout, NewMss, Next, OwnError, OwnStart,
-    Response, Restart, RouterClient, Sent, Setup, Signal, Start, StartConfig, Window,
-};
-use flowstart_units::{Bytes, Rate, Time};
+use flowstart_congestion::{FlowStart, OwnError, OwnStart, Setup, Start, StartConfig, forward_start};
+use flowstart_units::Bytes;
 
 use crate::{Contestant, Race, RaceError, RunOptions};
 
@@ -143,83 +140,24 @@ fn asked_twice(start: &StartConfig) -> Result<StartConfig, OwnError> {
 #[derive(Clone)]
 struct AskedTwice(Start);
 
+macro_rules! asked_twice {
+    ($this:ident.departure($now:ident, $next:ident, $window:ident)) => {{
+        let _ = $this.0.departure($now, $next, $window);
+        $this.0.departure($now, $next, $window)
+    }};
+    ($this:ident.$method:ident($($argument:ident),*)) => { $this.0.$method($($argument),*) };
+}
+
 impl FlowStart for AskedTwice {
-    fn initial_window(&self) -> Option<u32> {
-        self.0.initial_window()
-    }
-
-    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> AfterAck {
-        self.0.on_ack(ack, window)
-    }
-
-    fn on_ack_after(&mut self, ack: &Ack, window: &Window) -> Afterwards {
-        self.0.on_ack_after(ack, window)
-    }
-
-    fn on_signal_after(&mut self, signal: Signal, window: &Window) -> Option<u32> {
-        self.0.on_signal_after(signal, window)
-    }
-
-    fn leaves_to_avoidance(&self) -> bool {
-        self.0.leaves_to_avoidance()
-    }
-
-    fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {
-        self.0.grow(ack, window)
-    }
-
-    fn on_signal(&mut self, now: Time, signal: Signal, window: &mut Window) -> Response {
-        self.0.on_signal(now, signal, window)
-    }
-
-    fn on_sent(&mut self, sent: &Sent) {
-        self.0.on_sent(sent);
-    }
-
-    fn wants_packets(&self) -> bool {
-        self.0.wants_packets()
-    }
-
-    fn on_acked(&mut self, acked: &Acked) {
-        self.0.on_acked(acked);
-    }
-
-    fn departure(&mut self, now: Time, next: &Next, window: &Window) -> Option<Departure> {
-        let _ = self.0.departure(now, next, window);
-        self.0.departure(now, next, window)
-    }
-
-    fn departure_rate(&self) -> Option<Rate> {
-        self.0.departure_rate()
-    }
-
-    fn owns_window(&self) -> bool {
-        self.0.owns_window()
-    }
-
-    fn router_client(&mut self) -> Option<&mut dyn RouterClient> {
-        self.0.router_client()
-    }
-
-    fn on_restart(&mut self, now: Time, restart: Restart, window: &Window, last: LastRtt) -> bool {
-        self.0.on_restart(now, restart, window, last)
-    }
-
-    fn lookout(&mut self) -> Option<&mut dyn Lookout> {
-        self.0.lookout()
-    }
-
-    fn on_mss(&mut self, mss: NewMss) {
-        self.0.on_mss(mss);
-    }
+    forward_start!(asked_twice);
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use flowstart_congestion::{AvoidanceConfig, CongestionAvoidance};
-    use flowstart_units::Span;
+    use flowstart_congestion::{Ack, AvoidanceConfig, CongestionAvoidance, Departure, Next, Signal, Window};
+    use flowstart_units::{Span, Time};
 
     use super::*;
 
