@@ -50,6 +50,9 @@ pub struct AllegroConfig {
     /// An interval is given up when this many smoothed RTTs have passed since its last packet left,
     /// 1 ..= 100; default 4 (this project's).
     pub give_up_rtts: u32,
+    /// Packets that were sent later and must be delivered before one counts as lost, at least 1;
+    /// default 3 (RFC 5681 section 3.2).
+    pub reordering: u32,
 }
 
 impl Default for AllegroConfig {
@@ -66,14 +69,15 @@ impl Default for AllegroConfig {
             window_rtts: 2,
             min_window: 4,
             give_up_rtts: 4,
+            reordering: 3,
         }
     }
 }
 
 impl AllegroConfig {
     fn limits(&self) -> Limits {
-        let Self { window_rtts, min_window, give_up_rtts, .. } = *self;
-        Limits { window_rtts, min_window, give_up_rtts }
+        let Self { window_rtts, min_window, give_up_rtts, reordering, .. } = *self;
+        Limits { window_rtts, min_window, give_up_rtts, reordering }
     }
 
     /// Utility of a sending rate in Mibit/s at this loss.
@@ -107,7 +111,8 @@ impl InRange for AllegroConfig {
         ranges.of("steepness", &mut self.steepness, 0.0.., "at least 0");
         ranges.of("timeout_factor", &mut self.timeout_factor, above(0.0).up_to(1.0), "above 0 and at most 1");
         ranges.of("min_packets", &mut self.min_packets, 1.., "at least 1");
-        Limits::ranges(ranges, &mut self.window_rtts, &mut self.min_window, &mut self.give_up_rtts);
+        let give_up = &mut self.give_up_rtts;
+        Limits::ranges(ranges, &mut self.window_rtts, &mut self.min_window, give_up, &mut self.reordering);
     }
 }
 

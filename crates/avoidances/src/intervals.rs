@@ -1,16 +1,13 @@
 //! Monitor intervals: what became of the packets that were sent at one rate for about a round trip.
 //! Rate-based controls try a rate, wait for the outcome, and decide.
 //!
-//! A packet counts as lost when one that left [`REORDERING`] or more transmissions later was
+//! A packet counts as lost when one that left three or more transmissions later was
 //! delivered and it was not, or when the interval is given up. Transmissions are numbered, so a
 //! retransmission is a packet of its own. Nothing is allocated after the beginning.
 
 use flowstart_control::{Ack, Acked, NewMss, Sent, Window};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
-/// Later transmissions that must be delivered before a packet counts as lost (RFC 5681 section
-/// 3.2).
-const REORDERING: u64 = 3;
 /// Most intervals that are planned at once.
 pub(super) const MAX_PLANNED: usize = 4;
 
@@ -143,10 +140,12 @@ pub(super) struct Monitor {
     filling: bool,
     /// Largest transmission number delivered.
     highest: u64,
+    /// Later transmissions that must be delivered before a packet counts as lost.
+    reordering: u64,
 }
 
 impl Monitor {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(reordering: u32) -> Self {
         Self {
             plan: [Rate::ZERO; MAX_PLANNED],
             planned: 0,
@@ -154,6 +153,7 @@ impl Monitor {
             begun: 0,
             filling: false,
             highest: 0,
+            reordering: u64::from(reordering),
         }
     }
 
@@ -233,7 +233,7 @@ impl Monitor {
         }
         let known = self.intervals[..self.planned].iter().flatten().all(|interval| {
             interval.acked >= interval.packets
-                || self.highest >= interval.last.saturating_add(REORDERING)
+                || self.highest >= interval.last.saturating_add(self.reordering)
                 || now.since(interval.last_sent) > give_up
         });
         known.then(|| (self.intervals.map(|interval| interval.map(|interval| interval.outcome())), self.planned))
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn planned_rates_follow_each_other_and_then_the_base_rate() {
-        let mut monitor = Monitor::new();
+        let mut monitor = Monitor::new(3);
         monitor.plan(&[mbps(1), mbps(2)]);
         let rates: Vec<u64> = (0..30)
             .map(|number| {
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn an_interval_counts_its_packets_losses_and_delays() {
-        let mut monitor = Monitor::new();
+        let mut monitor = Monitor::new(3);
         monitor.plan(&[mbps(12)]);
         send(&mut monitor, 0..30, MS * 9);
         assert!(monitor.outcomes(at(30), Length::of(MS * 9), MS * 80).is_none());
@@ -366,7 +366,7 @@ mod tests {
 
     #[test]
     fn an_interval_is_not_known_before_a_later_packet_tells_of_its_losses() {
-        let mut monitor = Monitor::new();
+        let mut monitor = Monitor::new(3);
         monitor.plan(&[mbps(12)]);
         send(&mut monitor, 0..30, MS * 9);
         for number in 0..9 {
@@ -381,8 +381,24 @@ mod tests {
     }
 
     #[test]
+    fn how_many_later_packets_tell_of_losses_is_a_constant() {
+        for reordering in [1, 3, 5] {
+            let mut monitor = Monitor::new(reordering);
+            monitor.plan(&[mbps(12)]);
+            send(&mut monitor, 0..30, MS * 9);
+            let mut known = |number: u64| {
+                monitor.on_acked(&acked(number + 20, number, number));
+                monitor.outcomes(at(number + 20), Length::of(MS * 9), MS * 80).is_some()
+            };
+            // Packets 0 to 9 are the interval; nothing of it arrives.
+            let last = 9 + u64::from(reordering);
+            assert_eq!([last - 1, last].map(&mut known), [false, true], "{reordering}");
+        }
+    }
+
+    #[test]
     fn an_interval_that_nothing_comes_back_from_is_given_up() {
-        let mut monitor = Monitor::new();
+        let mut monitor = Monitor::new(3);
         monitor.plan(&[mbps(12)]);
         send(&mut monitor, 0..5, MS * 3);
         assert!(monitor.outcomes(at(80), Length::of(MS * 3), MS * 80).is_none());
@@ -393,7 +409,7 @@ mod tests {
 
     #[test]
     fn an_interval_has_at_least_two_packets() {
-        let mut monitor = Monitor::new();
+        let mut monitor = Monitor::new(3);
         monitor.plan(&[mbps(1)]);
         monitor.on_sent(&sent(at(0), 0), Length::of(MS));
         monitor.on_sent(&sent(at(50), 1), Length::of(MS));

@@ -19,14 +19,23 @@ pub(super) struct Limits {
     pub(super) min_window: u32,
     /// An interval is given up when this many smoothed RTTs have passed since its last packet left.
     pub(super) give_up_rtts: u32,
+    /// Later transmissions that must be delivered before a packet counts as lost.
+    pub(super) reordering: u32,
 }
 
 impl Limits {
     /// Their ranges, in the configuration that has them.
-    pub(super) fn ranges(ranges: &mut Ranges, window_rtts: &mut u32, min_window: &mut u32, give_up_rtts: &mut u32) {
+    pub(super) fn ranges(
+        ranges: &mut Ranges,
+        window_rtts: &mut u32,
+        min_window: &mut u32,
+        give_up_rtts: &mut u32,
+        reordering: &mut u32,
+    ) {
         ranges.of("window_rtts", window_rtts, 1..=100, "between 1 and 100");
         ranges.of("min_window", min_window, 1.., "at least 1");
         ranges.of("give_up_rtts", give_up_rtts, 1..=100, "between 1 and 100");
+        ranges.of("reordering", reordering, 1.., "at least 1");
     }
 }
 
@@ -41,7 +50,7 @@ pub(super) struct Trials {
 impl Trials {
     /// For a flow with segments of `mss` payload bytes.
     pub(super) fn new(mss: u32, limits: Limits) -> Self {
-        Self { path: PathView::new(mss), monitor: Monitor::new(), limits }
+        Self { path: PathView::new(mss), monitor: Monitor::new(limits.reordering), limits }
     }
 
     /// The window in packets at this rate. It never holds packets back while ACKs come.
@@ -179,7 +188,7 @@ mod tests {
     use flowstart_control::testing::sent;
     use flowstart_units::{Span, Time};
 
-    const LIMITS: Limits = Limits { window_rtts: 2, min_window: 4, give_up_rtts: 4 };
+    const LIMITS: Limits = Limits { window_rtts: 2, min_window: 4, give_up_rtts: 4, reordering: 3 };
 
     #[test]
     fn the_window_holds_so_many_round_trips_and_what_nothing_comes_back_of_is_given_up_after_as_many() {

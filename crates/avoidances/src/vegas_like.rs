@@ -41,6 +41,9 @@ pub struct VegasLikeConfig {
     /// An interval is given up when this many smoothed RTTs have passed since its last packet left,
     /// 1 ..= 100; default 4 (this project's).
     pub give_up_rtts: u32,
+    /// Packets that were sent later and must be delivered before one counts as lost, at least 1;
+    /// default 3 (RFC 5681 section 3.2).
+    pub reordering: u32,
 }
 
 impl Default for VegasLikeConfig {
@@ -54,14 +57,15 @@ impl Default for VegasLikeConfig {
             window_rtts: 2,
             min_window: 2,
             give_up_rtts: 4,
+            reordering: 3,
         }
     }
 }
 
 impl VegasLikeConfig {
     fn limits(&self) -> Limits {
-        let Self { window_rtts, min_window, give_up_rtts, .. } = *self;
-        Limits { window_rtts, min_window, give_up_rtts }
+        let Self { window_rtts, min_window, give_up_rtts, reordering, .. } = *self;
+        Limits { window_rtts, min_window, give_up_rtts, reordering }
     }
 }
 
@@ -81,7 +85,8 @@ impl InRange for VegasLikeConfig {
         ranges.of("max_rate", &mut self.max_rate, above(Rate::ZERO), "above 0");
         ranges.of("increase", &mut self.increase, above(0.0).up_to(1.0), "above 0 and at most 1");
         ranges.of("interval_rtts", &mut self.interval_rtts, above(0.0).up_to(100.0), "above 0 and at most 100");
-        Limits::ranges(ranges, &mut self.window_rtts, &mut self.min_window, &mut self.give_up_rtts);
+        let give_up = &mut self.give_up_rtts;
+        Limits::ranges(ranges, &mut self.window_rtts, &mut self.min_window, give_up, &mut self.reordering);
     }
 }
 

@@ -30,6 +30,11 @@ pub struct ChirpingAgainConfig {
     /// Silence is longer than the mean of the measured ones plus this many mean deviations, plus
     /// two rounds; default 4 (RFC 6298).
     pub quiet_deviations: f64,
+    /// Weight of a new silence in their mean, above 0 up to 1; default 1/8 (RFC 6298 section 2.3).
+    pub mean_gain: f64,
+    /// Weight of a new silence in their mean deviation, above 0 up to 1; default 1/4 (RFC 6298
+    /// section 2.3).
+    pub deviation_gain: f64,
     /// Every vain attempt doubles the silence that brings the next one, at most so many times;
     /// default 6.
     pub max_backoff: u32,
@@ -49,6 +54,8 @@ impl Default for ChirpingAgainConfig {
             min_silences: 8,
             quiet_periods: 2.0,
             quiet_deviations: 4.0,
+            mean_gain: 1.0 / 8.0,
+            deviation_gain: 1.0 / 4.0,
             max_backoff: 6,
             gain: 1.1,
             restart_gap: 2.0,
@@ -63,6 +70,8 @@ impl ChirpingAgainConfig {
         check(self.min_quiet_rounds >= 1, "min_quiet_rounds", "at least 1")?;
         check(within(self.quiet_periods, 1.0, 100.0), "quiet_periods", "between 1 and 100")?;
         check(within(self.quiet_deviations, 0.0, 100.0), "quiet_deviations", "between 0 and 100")?;
+        check(self.mean_gain > 0.0 && self.mean_gain <= 1.0, "mean_gain", "above 0 and at most 1")?;
+        check(self.deviation_gain > 0.0 && self.deviation_gain <= 1.0, "deviation_gain", "above 0 and at most 1")?;
         check(self.max_backoff <= 16, "max_backoff", "at most 16")?;
         check(within(self.gain, 1.0, 16.0), "gain", "between 1 and 16")?;
         check(within(self.restart_gap, 1.0, 16.0), "restart_gap", "between 1 and 16")
@@ -80,10 +89,6 @@ pub struct Known {
     /// find; `None` if it does not send.
     pub(super) window: Option<u32>,
 }
-
-/// Weight of a new silence in the mean and in the deviation (RFC 6298 section 2.3).
-const MEAN_GAIN: f64 = 1.0 / 8.0;
-const DEVIATION_GAIN: f64 = 1.0 / 4.0;
 
 /// Listens for marks that do not come.
 #[derive(Clone, Debug)]
@@ -159,7 +164,10 @@ impl Quiet {
                 None => (rounds, rounds / 2.0),
                 Some((mean, deviation)) => {
                     let error = rounds - mean;
-                    (mean + error * MEAN_GAIN, deviation + (error.abs() - deviation) * DEVIATION_GAIN)
+                    (
+                        mean + error * self.config.mean_gain,
+                        deviation + (error.abs() - deviation) * self.config.deviation_gain,
+                    )
                 }
             });
         }
@@ -229,5 +237,24 @@ mod tests {
         assert_eq!(too_long_after(&[10, 20]), 39);
         // 11.25 - 1.25 / 8 = 11.09 and 6.25 - (6.25 - 1.25) / 4 = 5: 33.09.
         assert_eq!(too_long_after(&[10, 20, 10]), 34);
+    }
+
+    #[test]
+    fn silences_are_averaged_by_constants() {
+        let after = |mean_gain, deviation_gain| {
+            let config = ChirpingAgainConfig { mean_gain, deviation_gain, ..ChirpingAgainConfig::default() };
+            assert_eq!(config.validate(), Ok(()));
+            let mut quiet = Quiet { heard: true, rounds: 16, silence: Some((8.0, 4.0)), ..Quiet::new(&config) };
+            quiet.end_silence();
+            quiet.silence
+        };
+        assert_eq!(after(0.125, 0.25), Some((9.0, 5.0)));
+        assert_eq!(after(0.5, 1.0), Some((12.0, 8.0)));
+        for gain in [0.0, 1.1, f64::NAN] {
+            let refused = |config: ChirpingAgainConfig| config.validate().err().map(|error| error.field);
+            let default = ChirpingAgainConfig::default;
+            assert_eq!(refused(ChirpingAgainConfig { mean_gain: gain, ..default() }), Some("mean_gain"));
+            assert_eq!(refused(ChirpingAgainConfig { deviation_gain: gain, ..default() }), Some("deviation_gain"));
+        }
     }
 }

@@ -29,6 +29,9 @@ pub struct TwoGapChirpingConfig {
     /// Packets of later chirps on a path that does not aggregate ACKs, 2 ..= 256; default 16. With
     /// aggregation up to 256.
     pub packets: u32,
+    /// Packets of a chirp for each ACK of those that come at once, where that is more than `packets`,
+    /// 0 ..= 256; default 4.
+    pub per_burst: f64,
     /// The first probe gap is the handshake's RTT divided by this, at least 1; default 64.
     pub probe_divisor: u32,
     /// Longest first probe gap; default 1 ms.
@@ -57,6 +60,8 @@ pub struct TwoGapChirpingConfig {
     /// A path on which more ACKs than this come at once sends in bursts; chirps are then faster by
     /// a quarter and less steep. Default 2.
     pub discontinuous: f64,
+    /// Largest `geometry` on a path that sends in bursts (`discontinuous`), 1 ..= 2; default 1.5.
+    pub discontinuous_geometry: f64,
     /// Packets an excursion of the delay needs to count if it ends within the chirp; default 5.
     pub excursion_packets: u32,
     /// Share of its peak above which an excursion lives on, 0 ..= 1; default 0.625.
@@ -71,6 +76,7 @@ impl Default for TwoGapChirpingConfig {
         Self {
             first_packets: vec![5, 5, 8, 8],
             packets: 16,
+            per_burst: 4.0,
             probe_divisor: 64,
             max_probe_gap: Span::from_millis(1),
             load_divisor: 16,
@@ -83,6 +89,7 @@ impl Default for TwoGapChirpingConfig {
             overload: Span::from_millis(30),
             min_load_gap: Span::from_micros(40),
             discontinuous: 2.0,
+            discontinuous_geometry: 1.5,
             excursion_packets: 5,
             excursion_survival: 0.625,
             stall: 2.0,
@@ -107,6 +114,7 @@ impl TwoGapChirpingConfig {
             "a list of numbers from 2 to 256",
         )?;
         check(sizes.contains(&self.packets), "packets", "between 2 and 256")?;
+        check((0.0..=f64::from(MOST_PACKETS)).contains(&self.per_burst), "per_burst", "between 0 and 256")?;
         check(self.probe_divisor >= 1, "probe_divisor", "at least 1")?;
         check(self.load_divisor >= 1, "load_divisor", "at least 1")?;
         check(!self.max_probe_gap.is_zero(), "max_probe_gap", "longer than zero")?;
@@ -116,6 +124,8 @@ impl TwoGapChirpingConfig {
         check(self.max_chirps >= 1, "max_chirps", "at least 1")?;
         check(self.persistent_queue > 0.0, "persistent_queue", "above 0")?;
         check(self.discontinuous > 0.0, "discontinuous", "above 0")?;
+        let flatter = (1.0..=2.0).contains(&self.discontinuous_geometry);
+        check(flatter, "discontinuous_geometry", "between 1 and 2")?;
         check((0.0..=1.0).contains(&self.excursion_survival), "excursion_survival", "between 0 and 1")?;
         check(self.stall >= 1.0, "stall", "at least 1")
     }
@@ -176,7 +186,7 @@ impl TwoGap {
     }
 
     fn packets_of(&self, number: u32) -> u32 {
-        let later = || ((self.aggregation * 4.0) as u32).max(self.config.packets);
+        let later = || ((self.aggregation * self.config.per_burst) as u32).max(self.config.packets);
         self.config.first_packets.get(number as usize).copied().unwrap_or_else(later).clamp(2, MOST_PACKETS)
     }
 
@@ -200,7 +210,11 @@ impl TwoGap {
 
     /// How steep the next chirp is: less so as the load approaches the estimate, but never flat.
     fn geometry(&self, packets: u32) -> u64 {
-        let most = if self.is_discontinuous() { self.config.geometry.min(1.5) } else { self.config.geometry };
+        let most = if self.is_discontinuous() {
+            self.config.geometry.min(self.config.discontinuous_geometry)
+        } else {
+            self.config.geometry
+        };
         let probe = self.probe.max(1) as f64;
         let least = 1.0 + f64::from(packets - 1) * self.config.min_step.as_nanos() as f64 / probe;
         ratio_from_f64((self.load as f64 / probe).max(least).min(most))
@@ -341,5 +355,27 @@ mod tests {
         // Out of range they are moved into it.
         let packets = |packets| TwoGap::new(&TwoGapChirpingConfig { packets, ..more.clone() }, 1448).packets_of(9);
         assert_eq!([0, 16, 256, u32::MAX].map(packets), [4, 16, 256, 256]);
+    }
+
+    #[test]
+    fn where_acks_come_at_once_chirps_are_longer_and_flatter_by_constants() {
+        let of = |per_burst, discontinuous_geometry| {
+            let config = TwoGapChirpingConfig { per_burst, discontinuous_geometry, ..TwoGapChirpingConfig::default() };
+            let gaps = TwoGap { aggregation: 5.0, probe: 100_000, load: 1_000_000, ..TwoGap::new(&config, 1448) };
+            (gaps.packets_of(9), gaps.geometry(16))
+        };
+        assert_eq!(of(4.0, 1.5), (20, ratio_from_f64(1.5)));
+        assert_eq!(of(8.0, 1.25), (40, ratio_from_f64(1.25)));
+        let refused = |config: TwoGapChirpingConfig| config.validate().err().map(|error| error.field);
+        let default = TwoGapChirpingConfig::default;
+        for (per_burst, field) in [(0.0, None), (256.0, None), (-0.1, Some("per_burst")), (f64::NAN, Some("per_burst"))]
+        {
+            assert_eq!(refused(TwoGapChirpingConfig { per_burst, ..default() }), field, "{per_burst}");
+        }
+        let flatter = Some("discontinuous_geometry");
+        for (discontinuous_geometry, field) in [(1.0, None), (2.0, None), (0.9, flatter), (f64::NAN, flatter)] {
+            let config = TwoGapChirpingConfig { discontinuous_geometry, ..default() };
+            assert_eq!(refused(config), field, "{discontinuous_geometry}");
+        }
     }
 }

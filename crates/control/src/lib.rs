@@ -13,6 +13,7 @@ extern crate alloc;
 mod avoidance;
 mod event;
 mod forward;
+mod hystart;
 mod isolation;
 mod mss;
 pub mod names;
@@ -33,6 +34,7 @@ mod window;
 
 pub use avoidance::{CongestionAvoidance, IsolationAware, OwnAvoidance};
 pub use event::{Ack, Acked, Answer, DeliveryRate, Departure, Moment, Next, Occasion, Repair, Sent, Signal};
+pub use hystart::HystartConfig;
 pub use isolation::{CrowdRule, Isolation};
 pub use mss::NewMss;
 pub use names::{InvalidConfig, UnknownName, nearest_within};

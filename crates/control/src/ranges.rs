@@ -76,6 +76,11 @@ impl Ranges {
             self.first.get_or_insert(InvalidConfig { field, must });
         }
     }
+
+    /// `field`, which is no single number, must be `must`; whoever says so moves it.
+    pub fn refuse(&mut self, field: &'static str, must: &'static str) {
+        self.first.get_or_insert(InvalidConfig { field, must });
+    }
 }
 
 fn nearest<T: Ranged>(value: T, range: &impl RangeBounds<T>) -> T {

@@ -3,6 +3,8 @@
 use flowstart_control::{InRange, Ranges, above};
 use flowstart_units::{Rate, Span};
 
+use flowstart_control::HystartConfig;
+
 use crate::names::InvalidConfig;
 
 /// How the gaps between packets are jittered.
@@ -65,6 +67,8 @@ pub struct DetectorConfig {
     pub late_loss_factor: f64,
     /// One flow alone, which only looks for its rate, as for the paper's Figure 3; default false.
     pub single: bool,
+    /// Constants of the HyStart that goes on where the detector found nothing to go by.
+    pub hystart: HystartConfig,
 }
 
 impl Default for DetectorConfig {
@@ -80,6 +84,7 @@ impl Default for DetectorConfig {
             released_rtts: 2.0,
             late_loss_factor: 0.5,
             single: false,
+            hystart: HystartConfig::default(),
         }
     }
 }
@@ -96,7 +101,8 @@ impl DetectorConfig {
     /// # Errors
     /// Names the first field that is not, and what it must be.
     pub fn validate(&self) -> Result<(), InvalidConfig> {
-        self.check()
+        self.check()?;
+        self.hystart.validate()
     }
 }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use flowstart_congestion::avoidance::cubic::CubicConfig;
 use flowstart_congestion::start::oracle::{OracleBucket, OracleConfig, OracleStep};
-use flowstart_congestion::{AvoidanceConfig, Pacing, StartConfig};
+use flowstart_congestion::{AvoidanceConfig, ControllerConfig, Pacing, StartConfig};
 use flowstart_network::{RateSchedule, Transmitter};
 use flowstart_random::{Purpose as Stream, below};
 use flowstart_simulator::{FlowId, SimulationConfig};
@@ -116,6 +116,7 @@ impl Contestant {
             to: None,
             initial_window: INITIAL_WINDOW,
             initial_ssthresh: None,
+            left_behind_rtts: ControllerConfig::LEFT_BEHIND_RTTS,
             receive_window: habits.as_ref().and_then(|habits| habits.receive_window),
             offload: habits.as_ref().and_then(|habits| habits.offload),
             receive_offload: None,

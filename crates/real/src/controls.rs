@@ -148,6 +148,9 @@ pub fn not_real(scenario: &Scenario, compiled: &Compiled) -> Vec<String> {
             if flow.initial_ssthresh.is_some() {
                 say("initial_ssthresh", "the kernel begins without a threshold");
             }
+            if flow.left_behind_rtts != plain.left_behind_rtts {
+                say("left_behind_rtts", "what a start leaves behind is the kernel's affair");
+            }
         }
         if flow.flow_start.is_some() || flow.avoidance.is_some() {
             say("flow_start, avoidance", "constants are the kernel's");

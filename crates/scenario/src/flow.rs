@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use flowstart_congestion::{AvoidanceConfig, Pacing, StartConfig};
+use flowstart_congestion::{AvoidanceConfig, ControllerConfig, Pacing, StartConfig};
 use flowstart_transport::{EcnMode, ReceiveWindow, ReceiverConfig, SenderConfig, WindowRules};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
@@ -95,6 +95,12 @@ pub struct FlowSpec {
     /// Linux does with CUBIC and Reno.
     #[serde(default)]
     pub pacing: Pacing,
+    /// A rate that a start leaves behind, which paces the flow until the avoidance or `pacing` has
+    /// one of its own, holds for so many smoothed round-trip times at most; default 2: one to fill
+    /// the window, one for what the estimate of the rate was too low. Needs a start that measures a
+    /// rate (those that chirp, `bbr_start`, detectors of fair queuing), and no `pacing`.
+    #[serde(default = "left_behind_rtts")]
+    pub left_behind_rtts: u32,
     /// Congestion marks; default: as the avoidance wants it (DCTCP: `dctcp`, others: `off`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn: Option<EcnMode>,
@@ -296,6 +302,10 @@ impl ArrivalSpec {
 
 fn one() -> u32 {
     1
+}
+
+fn left_behind_rtts() -> u32 {
+    ControllerConfig::LEFT_BEHIND_RTTS
 }
 
 fn ten() -> u32 {

@@ -15,10 +15,10 @@ use flowstart_control::{
 };
 use flowstart_units::{Span, Time};
 
-use crate::hystart::{Hystart, HystartConfig};
+use crate::hystart::Hystart;
 use crate::saturation::Saturation;
 
-/// Chirps until they cannot be read, then HyStart with Linux's constants.
+/// Chirps until they cannot be read, then HyStart.
 #[derive(Clone, Debug)]
 pub struct ChirpingOrHystart {
     chirping: AdaptiveChirping,
@@ -67,7 +67,7 @@ impl ChirpingOrHystart {
     pub fn new(config: &AdaptiveChirpingConfig, initial_window: u32, paced: bool, mss: u32) -> Self {
         Self {
             chirping: AdaptiveChirping::new(config, mss),
-            hystart: Hystart::new(&HystartConfig::default(), paced, mss).behind_others(config.short_way),
+            hystart: Hystart::new(&config.hystart, paced, mss).behind_others(config.short_way),
             gave_up: false,
             lost: false,
             initial: initial_window.max(1),

@@ -71,17 +71,21 @@ pub struct LetGo {
     pub released_rtts: f64,
     /// Window, in times of what it is, when more is lost of what left since then; above 0 up to 1.
     pub late_loss_factor: f64,
+    /// Constants of the HyStart that goes on.
+    pub hystart: HystartConfig,
 }
 
 impl From<&DetectorConfig> for LetGo {
     fn from(config: &DetectorConfig) -> Self {
-        Self { released_rtts: config.released_rtts, late_loss_factor: config.late_loss_factor }
+        let (released_rtts, late_loss_factor) = (config.released_rtts, config.late_loss_factor);
+        Self { released_rtts, late_loss_factor, hystart: config.hystart }
     }
 }
 
 impl From<&TrainProbeConfig> for LetGo {
     fn from(config: &TrainProbeConfig) -> Self {
-        Self { released_rtts: config.released_rtts, late_loss_factor: config.late_loss_factor }
+        let (released_rtts, late_loss_factor) = (config.released_rtts, config.late_loss_factor);
+        Self { released_rtts, late_loss_factor, hystart: config.hystart }
     }
 }
 
@@ -120,7 +124,7 @@ impl Directed {
     /// For a flow with segments of `mss` payload bytes, `paced` or not.
     #[must_use]
     pub fn new(let_go: LetGo, paced: bool, mss: u32) -> Self {
-        let hystart = Hystart::new(&HystartConfig::default(), paced, mss);
+        let hystart = Hystart::new(&let_go.hystart, paced, mss);
         Self {
             departure: None,
             sent: None,
@@ -275,11 +279,13 @@ mod tests {
     use flowstart_control::{Exit, ExitReason};
     use flowstart_units::Span;
 
-    const RULES: LetGo = LetGo { released_rtts: 2.0, late_loss_factor: 0.5 };
+    fn rules() -> LetGo {
+        LetGo { released_rtts: 2.0, late_loss_factor: 0.5, hystart: HystartConfig::default() }
+    }
 
     #[test]
     fn undirected_it_is_slow_start_and_directed_its_window_is_a_permission() {
-        let (mut start, mut window) = (Directed::new(RULES, false, 1448), Window::new(10));
+        let (mut start, mut window) = (Directed::new(rules(), false, 1448), Window::new(10));
         start.grow(&ack(5), &mut window);
         assert_eq!(window.cwnd, 15);
         assert_eq!(start.on_signal(Time::ZERO, Signal::Loss, &mut window), Response::Leave);
@@ -294,7 +300,7 @@ mod tests {
         let ms = |ms: u64| Time::ZERO + Span::from_millis(ms);
         let late = |now, una, next| Ack { now, una, next, rtt: Some(Span::from_millis(30)), ..ack(1) };
         let released = || {
-            let (mut start, mut window) = (Directed::new(RULES, false, 1448), Window::new(50));
+            let (mut start, mut window) = (Directed::new(rules(), false, 1448), Window::new(50));
             start.direct(Departure::Hold);
             start.on_sent(&Sent { seq: 40, bytes: 10, ..sent(ms(90), 0) });
             start.release(ms(100), LastRtt { srtt: Span::from_millis(20), min_rtt: Span::from_millis(20) });
@@ -324,7 +330,7 @@ mod tests {
         assert_eq!((0..10).position(again), Some(8));
         // What left spread over a round trip comes back so: 20 ms of ACKs are no full pipe.
         for (lasting, ends) in [(29, false), (31, true)] {
-            let (mut start, mut window) = (Directed::new(RULES, false, 1448), Window::new(50));
+            let (mut start, mut window) = (Directed::new(rules(), false, 1448), Window::new(50));
             start.go_on(LastRtt { srtt: Span::from_millis(20), min_rtt: Span::from_millis(20) });
             let found = (0..=lasting).any(|at| {
                 let ack = Ack { rtt: Some(Span::from_millis(20)), ..late(ms(200 + at), 100, 200) };
@@ -344,7 +350,7 @@ mod tests {
     #[test]
     fn losses_of_what_left_since_it_was_let_go_of_end_it_although_earlier_ones_did_not() {
         let ms = |ms: u64| Time::ZERO + Span::from_millis(ms);
-        let (mut start, mut window) = (Directed::new(RULES, false, 1448), Window::new(50));
+        let (mut start, mut window) = (Directed::new(rules(), false, 1448), Window::new(50));
         start.direct(Departure::Hold);
         start.on_sent(&Sent { seq: 40, bytes: 10, ..sent(ms(90), 0) });
         start.release(ms(100), LastRtt { srtt: Span::from_millis(20), min_rtt: Span::from_millis(20) });
@@ -363,17 +369,37 @@ mod tests {
         assert_eq!(repaired.on_ack(&at(113, 151, 1), &mut window), AfterAck::Continue);
         assert_eq!(repaired.on_signal(ms(113), Signal::Loss, &mut window), Response::Leave);
         for (late_loss_factor, cwnd) in [(0.5, 25), (0.7, 35), (0.01, 2)] {
-            let mut start = Directed { let_go: LetGo { late_loss_factor, ..RULES }, ..start.clone() };
+            let mut start = Directed { let_go: LetGo { late_loss_factor, ..rules() }, ..start.clone() };
             let exit = Exit { reason: ExitReason::Loss, cwnd, ssthresh: cwnd, rate: None };
             assert_eq!(start.on_ack(&at(112, 149, 1), &mut window), AfterAck::Done(exit));
         }
     }
 
     #[test]
+    fn hystart_that_goes_on_has_the_constants_of_the_detector() {
+        let hystart = HystartConfig { min_delay_threshold: Span::from_millis(8), ..HystartConfig::default() };
+        let two_flows = LetGo::from(&DetectorConfig { hystart, ..DetectorConfig::default() });
+        let trains = LetGo::from(&TrainProbeConfig { hystart, ..TrainProbeConfig::default() });
+        let late = |rules: LetGo| {
+            let mut start = Directed::new(rules, false, 1448);
+            start.release(Time::ZERO, LastRtt { srtt: Span::from_millis(20), min_rtt: Span::from_millis(20) });
+            [25, 29].map(|rtt| start.hystart.is_late(Span::from_millis(rtt)))
+        };
+        assert_eq!([rules(), two_flows, trains].map(late), [[true, true], [false, true], [false, true]]);
+        let hystart = HystartConfig { delay_divisor: 0, ..hystart };
+        let refused = |result: Result<(), InvalidConfig>| result.err().map(|error| error.field);
+        let wrong = [
+            DetectorConfig { hystart, ..DetectorConfig::default() }.validate(),
+            TrainProbeConfig { hystart, ..TrainProbeConfig::default() }.validate(),
+        ];
+        assert_eq!(wrong.map(refused), [Some("delay_divisor"); 2]);
+    }
+
+    #[test]
     fn what_leaves_after_it_was_let_go_of_leaves_in_bursts() {
         let ms = |ms: u64| Time::ZERO + Span::from_millis(ms);
         let ends = |lasting: u64| {
-            let (mut start, mut window) = (Directed::new(RULES, false, 1448), Window::new(50));
+            let (mut start, mut window) = (Directed::new(rules(), false, 1448), Window::new(50));
             start.direct(Departure::Hold);
             start.release(ms(100), LastRtt { srtt: Span::from_millis(20), min_rtt: Span::from_millis(20) });
             (0..=lasting).any(|at| {
@@ -387,7 +413,7 @@ mod tests {
 
     #[test]
     fn what_happens_is_told_once_and_only_while_it_is_directed() {
-        let mut start = Directed::new(RULES, false, 1448);
+        let mut start = Directed::new(rules(), false, 1448);
         start.on_sent(&sent(Time::ZERO, 0));
         assert!(start.take_sent().is_none());
         start.direct(Departure::At(Time::ZERO + Span::from_millis(1)));

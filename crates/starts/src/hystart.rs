@@ -13,90 +13,27 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 
 use crate::StartConstants;
 
-/// Constants of HyStart; the defaults are those of Linux 6.1.192 (`tcp_cubic.c`).
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
-    serde(deny_unknown_fields, default)
-)]
-pub struct HystartConfig {
-    /// The ACK train ends slow start. Default true (`hystart_detect`, bit 1).
-    pub train_detector: bool,
-    /// An increase of delay ends slow start. Default true (`hystart_detect`, bit 2).
-    pub delay_detector: bool,
-    /// No detection below this window, in packets; default 16 (`hystart_low_window`).
-    pub low_window: u32,
-    /// ACKs at most this far apart belong to a train; default 2 ms (`hystart_ack_delta_us`).
-    pub ack_delta: Span,
-    /// Upper bound of what a train may last longer than the smallest RTT, for aggregation; default
-    /// 1 ms (`hystart_ack_delay`).
-    pub max_cushion: Span,
-    /// Bytes the sender may release at once: the cushion is the time of `cushion_bursts` of them at
-    /// the pacing rate; default 65 536 bytes (`GSO_MAX_SIZE`).
-    pub gso_max: Bytes,
-    /// How many such bursts; default 4 (`hystart_ack_delay`).
-    pub cushion_bursts: u64,
-    /// RTT samples of a round before its delay is judged; the next sample is the first to be
-    /// judged. Default 8 (`HYSTART_MIN_SAMPLES`).
-    pub min_samples: u32,
-    /// The delay threshold is the smallest RTT divided by this; default 8, at least 1
-    /// (`HYSTART_DELAY_THRESH`).
-    pub delay_divisor: u64,
-    /// Lower bound of the delay threshold; default 4 ms (`HYSTART_DELAY_MIN`).
-    pub min_delay_threshold: Span,
-    /// Upper bound of the delay threshold; default 16 ms (`HYSTART_DELAY_MAX`).
-    pub max_delay_threshold: Span,
-    /// Whether the socket counts as paced, which doubles the allowed length of a train. Default: as
-    /// the controller's pacing says.
-    pub paced: Option<bool>,
-    /// What RTTs are measured in; default 0, exactly (Linux: microseconds). ns-3 has timestamps in
-    /// milliseconds.
-    pub rtt_tick: Span,
-    /// The ACK that ends a round is judged in it. Default false, in the next one (Linux). ns-3
-    /// begins the next round after it has judged the ACK.
-    pub round_ends_late: bool,
-}
+pub use flowstart_control::HystartConfig;
 
-impl Default for HystartConfig {
-    fn default() -> Self {
-        Self {
-            train_detector: true,
-            delay_detector: true,
-            low_window: 16,
-            ack_delta: Span::from_millis(2),
-            max_cushion: Span::from_millis(1),
-            gso_max: Bytes::new(65_536),
-            cushion_bursts: 4,
-            min_samples: 8,
-            delay_divisor: 8,
-            min_delay_threshold: Span::from_millis(4),
-            max_delay_threshold: Span::from_millis(16),
-            paced: None,
-            rtt_tick: Span::ZERO,
-            round_ends_late: false,
-        }
-    }
-}
-
-impl HystartConfig {
-    /// HyStart as ns-3 has it (`TcpCubic`, 2026): a train must last for the whole smallest RTT, the
-    /// RTT must rise to twice the smallest, RTTs are in milliseconds, and the ACK that ends a round
-    /// belongs to it.
-    #[must_use]
-    pub fn ns3() -> Self {
-        Self {
-            max_cushion: Span::ZERO,
-            delay_divisor: 1,
-            max_delay_threshold: Span::from_secs(1),
-            paced: Some(true),
-            rtt_tick: Span::from_millis(1),
-            round_ends_late: true,
-            ..Self::default()
-        }
-    }
-
+/// What the constants come to.
+trait Rules {
     /// An RTT that ends now, as the clock of timestamps has it.
+    fn measured(&self, now: Time, rtt: Span) -> Span;
+
+    /// How much the RTT of a round may exceed the smallest one.
+    fn delay_threshold(&self, delay_min: Span) -> Span;
+
+    /// True if what ends slow start is limited to a smaller share of this RTT than usual. A burst
+    /// that makes that much of a queue by itself may be a small part of what the path holds; where
+    /// it is the usual share it is a good part.
+    fn is_long(&self, rtt: Span) -> bool;
+
+    /// What aggregation at the sender may add to a train; zero while no pacing rate is known
+    /// (`hystart_ack_delay`).
+    fn cushion(&self, rate: Option<Rate>) -> Span;
+}
+
+impl Rules for HystartConfig {
     fn measured(&self, now: Time, rtt: Span) -> Span {
         let tick = self.rtt_tick.as_nanos();
         let count = |time: u64| time.checked_div(tick).map_or(time, |count| count * tick);
@@ -104,20 +41,14 @@ impl HystartConfig {
         Span::from_nanos(count(now.as_nanos()) - count(began))
     }
 
-    /// How much the RTT of a round may exceed the smallest one.
     fn delay_threshold(&self, delay_min: Span) -> Span {
         (delay_min / self.delay_divisor).min(self.max_delay_threshold).max(self.min_delay_threshold)
     }
 
-    /// True if what ends slow start is limited to a smaller share of this RTT than usual. A burst
-    /// that makes that much of a queue by itself may be a small part of what the path holds; where
-    /// it is the usual share it is a good part.
     fn is_long(&self, rtt: Span) -> bool {
         rtt / self.delay_divisor > self.max_delay_threshold
     }
 
-    /// What aggregation at the sender may add to a train; zero while no pacing rate is known
-    /// (`hystart_ack_delay`).
     fn cushion(&self, rate: Option<Rate>) -> Span {
         let burst = Bytes::new(self.gso_max.get().saturating_mul(self.cushion_bursts));
         rate.map_or(Span::ZERO, |rate| rate.transmission_time(burst).min(self.max_cushion))
@@ -126,12 +57,7 @@ impl HystartConfig {
 
 impl StartConstants for HystartConfig {
     fn validate(&self) -> Result<(), InvalidConfig> {
-        InvalidConfig::unless(self.delay_divisor >= 1, "delay_divisor", "at least 1")?;
-        InvalidConfig::unless(
-            self.min_delay_threshold <= self.max_delay_threshold,
-            "min_delay_threshold",
-            "at most max_delay_threshold",
-        )
+        self.validate()
     }
 }
 

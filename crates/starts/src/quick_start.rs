@@ -73,6 +73,12 @@ pub struct QuickStartConfig {
     /// it paced; default false, as RFC 4782 section 4.4 paces all (own variant: a grant is never
     /// slower than none).
     pub at_once: bool,
+    /// A grant that no data follows is forgotten after the RTT, at the latest after this; default 3
+    /// s (own choice). Above 0.
+    pub grant_lifetime: Span,
+    /// Wrong TTL differences in a row after which the connection stops asking, so that a receiver
+    /// cannot try one after the other (section 9.2); default 3 (own choice). At least 1.
+    pub most_wrong_ttl: u32,
     /// Check by the delays of the first window whether the path has what was granted, and fall back
     /// to what it has; default none, as in RFC 4782 (own variant).
     pub check: Option<GrantCheckConfig>,
@@ -95,6 +101,8 @@ impl Default for QuickStartConfig {
             in_middle: false,
             skip_small: false,
             at_once: false,
+            grant_lifetime: sender.grant_lifetime,
+            most_wrong_ttl: sender.most_wrong_ttl,
             check: None,
         }
     }
@@ -113,6 +121,8 @@ impl QuickStartConfig {
             adapt_threshold: self.adapt_threshold,
             least_window_percent: self.least_window_percent,
             assumed_rtt: self.assumed_rtt,
+            grant_lifetime: self.grant_lifetime,
+            most_wrong_ttl: self.most_wrong_ttl,
             burst: if self.at_once { initial_window } else { 0 },
             ramp: self.check.map_or(0, |check| check.ramp),
             ..SenderConfig::default()
@@ -129,6 +139,8 @@ impl StartConstants for QuickStartConfig {
         check(self.chunk >= 1, "chunk", "at least 1")?;
         check(self.least_window_percent >= 100, "least_window_percent", "at least 100")?;
         check(self.max_ssthresh != 1, "max_ssthresh", "0 or at least 2")?;
+        check(!self.grant_lifetime.is_zero(), "grant_lifetime", "above 0")?;
+        check(self.most_wrong_ttl >= 1, "most_wrong_ttl", "at least 1")?;
         let alone = self.check.is_none() || !self.at_once && !self.timers;
         check(alone, "check", "with neither at_once nor timers: packets must leave in their own time")?;
         self.check.map_or(Ok(()), |check| check.validate())
@@ -420,5 +432,24 @@ impl RouterClient for QuickStart {
 
     fn take_report(&mut self) -> Carried {
         self.sender.take_report().map_or(Carried::NONE, |report| Carried::new(&report, IP_TTL))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_long_a_grant_waits_and_how_many_wrong_ttls_end_asking_are_constants() {
+        let default = QuickStartConfig::default();
+        let grant_lifetime = Span::from_millis(700);
+        let sender = QuickStartConfig { grant_lifetime, most_wrong_ttl: 7, ..default }.sender(10);
+        assert_eq!((sender.grant_lifetime, sender.most_wrong_ttl), (grant_lifetime, 7));
+        let sender = default.sender(10);
+        assert_eq!((sender.grant_lifetime, sender.most_wrong_ttl), (Span::from_secs(3), 3));
+        let refused = |config: QuickStartConfig| config.validate().err().map(|error| error.field);
+        let never = QuickStartConfig { grant_lifetime: Span::ZERO, ..default };
+        assert_eq!(refused(never), Some("grant_lifetime"));
+        assert_eq!(refused(QuickStartConfig { most_wrong_ttl: 0, ..default }), Some("most_wrong_ttl"));
     }
 }

@@ -8,14 +8,9 @@ use super::super::belief::BeliefConfig;
 use super::super::reading::ReadingRule;
 use super::saturation::SaturationConfig;
 use super::trial::TrialConfig;
-use flowstart_control::InvalidConfig;
+use flowstart_control::{HystartConfig, InvalidConfig};
 
-/// Centres are tried one after the other, each this share of the one before.
-const CENTRE_STEP: f64 = 0.9;
-/// About the gaps of a chirp's first and last packets over the one it is centred on.
-const SLOWEST_GAP: f64 = 2.0;
-const FASTEST_GAP: f64 = 0.25;
-/// Most packets of a chirp on a path without noise.
+/// The end of the ranges of `packets` and `spare_points`.
 const MAX_PACKETS: u32 = 64;
 
 /// Constants of the adaptive schedule. Their source is this project's own measurements unless
@@ -77,6 +72,14 @@ pub struct AdaptiveChirpingConfig {
     pub doubtful_jitter: f64,
     /// But not on less than the likely gap times this, above 0 and at most 1; default 1/4.
     pub fastest_centre: f64,
+    /// Centres are tried one after the other, each this share of the one before, 0.1 ..= 0.99;
+    /// default 0.9.
+    pub centre_step: f64,
+    /// What a chirp's first gap is of the one that it is centred on, about, where the queue that it
+    /// would make is worked out; 1 ..= 4, default 2, as `geometry`.
+    pub slowest_gap: f64,
+    /// The same as `slowest_gap`, of its last gap; 0 ..= 0.99, default 1/4.
+    pub fastest_gap: f64,
     /// And they have more packets: this many standard deviations of the noise per gap, 0 ..= 100;
     /// default 8. Never more than half a round trip's, or 256.
     pub length: f64,
@@ -285,6 +288,8 @@ pub struct AdaptiveChirpingConfig {
     pub belief: BeliefConfig,
     /// When chirps are sent again after the start.
     pub again: ChirpingAgainConfig,
+    /// Constants of the HyStart that takes over where chirps cannot be read.
+    pub hystart: HystartConfig,
 }
 
 impl Default for AdaptiveChirpingConfig {
@@ -303,6 +308,9 @@ impl Default for AdaptiveChirpingConfig {
             doubtful_rise: 32.0,
             doubtful_jitter: 0.4,
             fastest_centre: 0.25,
+            centre_step: 0.9,
+            slowest_gap: 2.0,
+            fastest_gap: 0.25,
             length: 8.0,
             growth: 8.0,
             growth_packets: 64,
@@ -368,6 +376,7 @@ impl Default for AdaptiveChirpingConfig {
             trial: TrialConfig::default(),
             belief: BeliefConfig::default(),
             again: ChirpingAgainConfig::default(),
+            hystart: HystartConfig::default(),
         }
     }
 }
@@ -395,17 +404,17 @@ impl AdaptiveChirpingConfig {
     /// that can be seen, and that jitter cannot make, if that is what most of it is (else zero).
     pub(super) fn centre_of(&self, likely: u64, packets: usize, noise: f64, jitter: f64) -> u64 {
         let likely = likely as f64;
-        // The gaps fall from twice to a quarter of the centre, evenly; those below the likely gap
+        // The gaps fall evenly; those below the likely gap
         // make a queue, each what it is short of it.
         let queue = |centre: f64| {
-            let (first, last) = (SLOWEST_GAP * centre, FASTEST_GAP * centre);
+            let (first, last) = (self.slowest_gap * centre, self.fastest_gap * centre);
             let reach = f64::min(first, 1.0);
             packets as f64 * likely * (reach - last).max(0.0) / (first - last) * (1.0 - (reach + last) / 2.0)
         };
         let rise = if jitter > likely * self.doubtful_jitter { self.doubtful_rise } else { self.rise };
         let mut centre = self.centre;
         while centre > self.fastest_centre && queue(centre) < rise * noise {
-            centre *= CENTRE_STEP;
+            centre *= self.centre_step;
         }
         ((likely * centre) as u64).max(1)
     }
@@ -430,6 +439,9 @@ impl AdaptiveChirpingConfig {
         check(within(self.doubtful_rise, 0.0, 100.0), "doubtful_rise", "between 0 and 100")?;
         check(within(self.doubtful_jitter, 0.0, 100.0), "doubtful_jitter", "between 0 and 100")?;
         check(self.fastest_centre > 0.0 && self.fastest_centre <= 1.0, "fastest_centre", "more than 0 and at most 1")?;
+        check(within(self.centre_step, 0.1, 0.99), "centre_step", "between 0.1 and 0.99")?;
+        check(within(self.slowest_gap, 1.0, 4.0), "slowest_gap", "between 1 and 4")?;
+        check(within(self.fastest_gap, 0.0, 0.99), "fastest_gap", "between 0 and 0.99")?;
         check(within(self.length, 0.0, 100.0), "length", "between 0 and 100")?;
         check(within(self.growth, 1.0, 16.0), "growth", "between 1 and 16")?;
         check(self.latest_start >= 1, "latest_start", "at least 1")?;
@@ -485,6 +497,7 @@ impl AdaptiveChirpingConfig {
         self.saturation.validate()?;
         self.trial.validate()?;
         self.belief.validate()?;
-        self.again.validate()
+        self.again.validate()?;
+        self.hystart.validate()
     }
 }

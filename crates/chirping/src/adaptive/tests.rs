@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use super::super::reading::Point;
 use super::*;
+use flowstart_control::HystartConfig;
 use flowstart_control::testing::ack;
 
 const MIN_RTT: Span = Span::from_millis(20);
@@ -447,6 +448,29 @@ fn chirps_are_faster_with_noise_and_as_fast_as_may_be_where_jitter_leaves_doubt(
     assert!((27_000..125_000).contains(&centre(60.0, 39.0)), "{}", centre(60.0, 39.0));
     assert!(centre(60.0, 41.0) < 27_000, "{}", centre(60.0, 41.0));
     assert_eq!(centre(60.0, 41.0), centre(1000.0, 1000.0));
+}
+
+#[test]
+fn what_a_centre_is_searched_by_is_constants() {
+    let centre = |config: AdaptiveChirpingConfig| config.centre_of(100_000, 16, 60_000.0, 39_000.0);
+    let default = AdaptiveChirpingConfig::default;
+    let usual = centre(default());
+    assert_ne!(centre(AdaptiveChirpingConfig { centre_step: 0.5, ..default() }), usual);
+    // Steeper chirps make a longer queue around the same gap.
+    assert!(centre(AdaptiveChirpingConfig { fastest_gap: 0.0, ..default() }) > usual);
+    assert!(centre(AdaptiveChirpingConfig { slowest_gap: 1.0, ..default() }) > usual, "all of it queues");
+    let refused = |config: AdaptiveChirpingConfig| config.validate().err().map(|error| error.field);
+    for centre_step in [0.0, 1.0, f64::NAN] {
+        assert_eq!(refused(AdaptiveChirpingConfig { centre_step, ..default() }), Some("centre_step"));
+    }
+    for slowest_gap in [0.9, 4.1, f64::NAN] {
+        assert_eq!(refused(AdaptiveChirpingConfig { slowest_gap, ..default() }), Some("slowest_gap"));
+    }
+    for fastest_gap in [-0.1, 1.0, f64::NAN] {
+        assert_eq!(refused(AdaptiveChirpingConfig { fastest_gap, ..default() }), Some("fastest_gap"));
+    }
+    let hystart = HystartConfig { delay_divisor: 0, ..HystartConfig::default() };
+    assert_eq!(refused(AdaptiveChirpingConfig { hystart, ..default() }), Some("delay_divisor"));
 }
 
 /// Each packet is late by a time of its own; for a flow that was running that is no reason to try

@@ -36,6 +36,9 @@ pub struct ControllerConfig {
 }
 
 impl ControllerConfig {
+    /// The default of `left_behind_rtts`.
+    pub const LEFT_BEHIND_RTTS: u32 = 2;
+
     /// A start and an avoidance with initial window 10, MSS 1448, no pacing and seed 0.
     #[must_use]
     pub fn new(start: StartConfig, avoidance: AvoidanceConfig) -> Self {
@@ -46,7 +49,7 @@ impl ControllerConfig {
             initial_window: 10,
             pacing: Pacing::Off,
             mss: 1448,
-            left_behind_rtts: 2,
+            left_behind_rtts: Self::LEFT_BEHIND_RTTS,
             seed: 0,
         }
     }

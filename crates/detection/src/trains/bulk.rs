@@ -6,13 +6,6 @@ use flowstart_units::{Span, Time};
 
 use super::config::MeetingConfig;
 
-/// Others that the link may serve in turn with ours: with so many the second train takes as much
-/// longer as one more turn is.
-const OTHERS: usize = 4;
-
-/// How likely each number of them is held to be before anything was seen.
-const BELIEF: [f64; OTHERS] = [0.4, 0.3, 0.2, 0.1];
-
 /// The arrivals of a train.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Passage {
@@ -49,7 +42,7 @@ impl Passage {
 pub(super) struct Bulk {
     /// For each number of others the logarithm of how many times likelier it is than that both
     /// have ways of their own.
-    log_odds: [f64; OTHERS],
+    log_odds: [f64; 4],
 }
 
 impl Bulk {
@@ -77,8 +70,9 @@ impl Bulk {
     }
 
     /// How many times likelier what was seen is if both meet, as a logarithm.
-    pub(super) fn log_odds(&self) -> f64 {
-        libm::log(self.log_odds.iter().zip(BELIEF).map(|(log_odds, belief)| belief * libm::exp(*log_odds)).sum())
+    pub(super) fn log_odds(&self, config: &MeetingConfig) -> f64 {
+        let beliefs = self.log_odds.iter().zip(config.bulk_others);
+        libm::log(beliefs.map(|(log_odds, belief)| belief * libm::exp(*log_odds)).sum())
     }
 }
 
@@ -100,7 +94,19 @@ mod tests {
             let [alone, beside] = [1000, beside].map(|gap| passage((0..20).map(|place| place * gap)));
             bulk.add(alone, beside, Span::from_millis(jitter), &config);
         }
-        bulk.log_odds()
+        bulk.log_odds(&config)
+    }
+
+    #[test]
+    fn how_many_others_are_expected_is_a_constant() {
+        // A train that took a quarter longer is what four others in turn make of it.
+        let mut bulk = Bulk::default();
+        let [alone, beside] = [1000, 1250].map(|gap| passage((0..20).map(|place| place * gap)));
+        let config = TrainProbeConfig::default().meeting;
+        bulk.add(alone, beside, Span::ZERO, &config);
+        let odds = |bulk_others| bulk.log_odds(&MeetingConfig { bulk_others, ..config });
+        let [one, usual, four] = [[1.0, 0.0, 0.0, 0.0], config.bulk_others, [0.0, 0.0, 0.0, 1.0]].map(odds);
+        assert!(one < usual && usual < four, "{one} {usual} {four}");
     }
 
     /// ln((1 - 0.002) / 0.002).

@@ -190,7 +190,7 @@ impl Context {
         if packets >= 0.0 && self.evidence.is_of_losses() {
             return Some(true);
         }
-        let log_odds = self.bulk.log_odds() + packets;
+        let log_odds = self.bulk.log_odds(&self.config.meeting) + packets;
         if log_odds.abs() >= enough { Some(log_odds > 0.0) } else { self.met.then_some(true) }
     }
 

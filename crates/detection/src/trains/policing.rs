@@ -11,10 +11,6 @@ use flowstart_units::{Span, Time};
 
 use super::config::PolicingConfig;
 
-/// Packets before the first loss that tell the pace, if the train is not longer behind it: as many
-/// as two groups of lone packets are apart.
-const PACE: usize = 32;
-
 /// Logarithm of the number of ways to choose so many of these.
 fn ln_choose(of: usize, chosen: usize) -> f64 {
     let ln_factorial = |n: usize| libm::lgamma(n as f64 + 1.0);
@@ -114,7 +110,7 @@ impl Passed<'_> {
     /// The same by the times of arrival alone: behind a policer a lost packet takes its time.
     fn log_odds_of_times(&self, from: usize, config: &PolicingConfig) -> Option<f64> {
         let (head, tail) = self.train.split_at(from);
-        let window = PACE.max(tail.len()).min(head.len());
+        let window = (config.pace as usize).max(tail.len()).min(head.len());
         let mut before = head[head.len() - window..].iter().flatten();
         let begin = *before.next()?;
         let onset = *before.next_back()?;
@@ -242,6 +238,20 @@ mod tests {
         let train = behind_a_policer(143, 160);
         let hidden = Passed { jitter: Span::from_millis(1), ..passed(&train, &[]) };
         assert!(hidden.log_odds(143, &config).abs() < 0.1);
+    }
+
+    /// The first half of what came before the losses took twice the time.
+    #[test]
+    fn how_many_packets_tell_the_pace_is_a_constant() {
+        let mut train: Vec<Option<Time>> = (0..71).map(|place| Some(at(place * 200))).collect();
+        train.extend((0..72).map(|place| Some(at(14_200 + place * 100))));
+        train.extend((1..21).map(|place| (place % 2 == 0).then(|| at(21_300 + place * 100))));
+        let odds = |pace| {
+            let config = PolicingConfig { pace, ..PolicingConfig::default() };
+            passed(&train, &[]).log_odds(143, &config)
+        };
+        assert!(odds(32) > 0.0, "{}", odds(32));
+        assert!(odds(143) < odds(32), "{} {}", odds(143), odds(32));
     }
 
     #[test]

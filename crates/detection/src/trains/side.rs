@@ -75,6 +75,8 @@ struct Together {
 pub(super) struct Side {
     /// `most_space` of the constants.
     most_space: u64,
+    /// `most_in_an_ack` of the constants.
+    most_in_an_ack: u32,
     /// Departures to come: when, and how many packets.
     pub(super) plan: VecDeque<(Time, u32)>,
     /// Packets whose fate still matters, by number.
@@ -108,9 +110,6 @@ pub(super) struct Side {
 /// Packets whose fate is remembered; more than a batch of the longest trains.
 const REMEMBERED: usize = 2048;
 
-/// Packets that an ACK is for at most if it is delayed as RFC 9293 says, or a little longer.
-const MOST_IN_AN_ACK: u32 = 4;
-
 /// The RTT of the newest packet of an ACK counts for all of them, so that a delayed ACK does not
 /// look like a queue.
 pub(super) fn round_trip(acked: &Acked) -> Span {
@@ -119,7 +118,8 @@ pub(super) fn round_trip(acked: &Acked) -> Span {
 
 impl Side {
     pub(super) fn new(config: &TrainProbeConfig) -> Self {
-        Self { most_space: u64::from(config.most_space), ..Self::default() }
+        let (most_space, most_in_an_ack) = (u64::from(config.most_space), config.most_in_an_ack);
+        Self { most_space, most_in_an_ack, ..Self::default() }
     }
 
     pub(super) fn departure(&self) -> Departure {
@@ -192,11 +192,11 @@ impl Side {
             (1, apart, acked.now.since(at) - apart)
         };
         self.together = Together { at: acked.now, packets, sent: acked.sent_at, apart, held };
-        self.stretched |= packets > MOST_IN_AN_ACK;
+        self.stretched |= packets > self.most_in_an_ack;
         // A longer time is a pause.
         let most = self.smallest.unwrap_or(Span::ZERO) / 2;
         let near = service.is_some_and(|service| apart <= service * self.most_space);
-        if packets > MOST_IN_AN_ACK && held + apart <= most {
+        if packets > self.most_in_an_ack && held + apart <= most {
             self.held = self.held.max(held + apart);
         } else if self.stretched && packets > 1 && near && held <= most {
             self.held_few = self.held_few.max(held);
@@ -362,6 +362,16 @@ mod tests {
         // A pause of more than half a round trip is none.
         (9..14).for_each(|number| side.arrive(&acked(50, number, 13), ms(2), None));
         assert_eq!(side.merging(), ms(5));
+    }
+
+    #[test]
+    fn how_many_a_delayed_ack_is_for_at_most_is_a_constant() {
+        for (most_in_an_ack, stretched) in [(4, true), (5, false)] {
+            let mut side = Side::new(&TrainProbeConfig { most_in_an_ack, ..TrainProbeConfig::default() });
+            (0..5).for_each(|number| side.leave(&sent(Time::ZERO + ms(number), number), 0));
+            (0..5).for_each(|number| side.arrive(&acked(30, number, 4), ms(2), None));
+            assert_eq!(side.stretched, stretched, "{most_in_an_ack}");
+        }
     }
 
     /// Seen at 50 Mbit/s beside CUBIC: the first ACK was for many after a pause, the others for

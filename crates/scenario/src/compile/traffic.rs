@@ -44,6 +44,7 @@ impl Compiler<'_> {
         controller.initial_window = spec.initial_window;
         controller.initial_ssthresh = spec.initial_ssthresh;
         controller.pacing = spec.pacing;
+        controller.left_behind_rtts = spec.left_behind_rtts;
         controller.mss = spec.sender.mss;
         let (mut sender, mut receiver) = (spec.sender.clone(), spec.receiver.clone());
         if let Some(merged) = self.path.and_then(|path| path.merged_acks)

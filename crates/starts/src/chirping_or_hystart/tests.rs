@@ -47,6 +47,17 @@ fn what_was_taken_over_after_a_silence_leaves_by_the_rtt_of_every_ack() {
     }
 }
 
+#[test]
+fn hystart_that_takes_over_has_the_constants_that_are_given() {
+    for (threshold, late) in [(4, [false, true]), (8, [false, false])] {
+        let mut config = AdaptiveChirpingConfig::default();
+        config.hystart.min_delay_threshold = ms(threshold);
+        let mut start = ChirpingOrHystart::new(&config, 10, false, 1448);
+        start.take_over(&with_rtt(ms(20)), (0, Time::ZERO), 0, &mut Window::new(10));
+        assert_eq!([24, 25].map(|rtt| start.hystart.is_late(ms(rtt))), late, "{threshold} ms");
+    }
+}
+
 /// HyStart forgets the RTTs from before a timeout: the route may be another one.
 #[test]
 fn a_timeout_that_is_taken_back_leaves_the_start_to_a_hystart_that_knows_no_rtt() {

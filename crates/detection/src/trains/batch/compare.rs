@@ -14,10 +14,10 @@ impl Batch {
         // seen: neither speaks for one queue.
         let few = f64::from(self.length) * context.config.full_loss;
         let repaired = f64::from(self.repairs.max(self.missing())) > few;
-        if repaired && context.bulk.log_odds() > before.log_odds() {
+        if repaired && context.bulk.log_odds(&config) > before.log_odds(&config) {
             context.bulk = before;
         }
-        let told = context.bulk.log_odds() - before.log_odds();
+        let told = context.bulk.log_odds(&config) - before.log_odds(&config);
         self.is_clear = told.abs() * 2.0 >= libm::log((1.0 - config.error) / config.error);
     }
 
@@ -105,7 +105,7 @@ mod tests {
             let passage = |gap: u64| (0..40).fold(None, |passage, nth| Some(Passage::add(passage, at(nth * gap))));
             batch.passages = [passage(1), passage(2)];
             batch.weigh_trains(&mut context);
-            assert_eq!(context.bulk.log_odds() > 1.0, speaks, "{arrived}");
+            assert_eq!(context.bulk.log_odds(&context.config.meeting) > 1.0, speaks, "{arrived}");
         }
     }
 

@@ -46,6 +46,10 @@ pub struct MeetingConfig {
     /// No difference is less likely than this, above 0 and below 1; default 0.003: of one
     /// difference alone it is not certain that they meet.
     pub bulk_outlier: f64,
+    /// How likely it is held to be, before anything was seen, that the link serves one other in
+    /// turn with ours, two, three or four: with so many the second train takes as much longer as
+    /// one more turn is. Each 0 ..= 1, together 1; default 0.4, 0.3, 0.2, 0.1.
+    pub bulk_others: [f64; 4],
 }
 
 impl Default for MeetingConfig {
@@ -62,6 +66,7 @@ impl Default for MeetingConfig {
             bulk_width: 0.08,
             bulk_trains: 3.5,
             bulk_outlier: 3e-3,
+            bulk_others: [0.4, 0.3, 0.2, 0.1],
         }
     }
 }
@@ -80,5 +85,11 @@ impl InRange for MeetingConfig {
         ranges.of("bulk_width", &mut self.bulk_width, above(0.0).up_to(1000.0), "above 0 and at most 1000");
         ranges.of("bulk_trains", &mut self.bulk_trains, 1.0..=1000.0, "between 1 and 1000");
         ranges.of("bulk_outlier", &mut self.bulk_outlier, share, "above 0 and below 1");
+        let each = self.bulk_others.iter().all(|belief| (0.0..=1.0).contains(belief));
+        // Decimal fractions are not exact.
+        if !each || (self.bulk_others.iter().sum::<f64>() - 1.0).abs() >= 1e-9 {
+            self.bulk_others = Self::default().bulk_others;
+            ranges.refuse("bulk_others", "four numbers between 0 and 1 that are 1 together");
+        }
     }
 }

@@ -3,6 +3,8 @@
 use flowstart_control::{InRange, Ranges, above};
 use flowstart_units::Span;
 
+use flowstart_control::HystartConfig;
+
 use crate::names::InvalidConfig;
 
 mod evidence;
@@ -194,7 +196,10 @@ pub struct TrainProbeConfig {
     /// ... by more than this factor, was held back by the receiver and tells nothing, at least 1;
     /// default 1.5.
     pub delayed_ack_growth: f64,
-    /// If an ACK was for more than four packets, lone packets that come with one ACK and have
+    /// Packets that an ACK is for at most if it is delayed as RFC 9293 section 3.8.6.3 says, or a
+    /// little longer, 1 ..= 1000; default 4.
+    pub most_in_an_ack: u32,
+    /// If an ACK was for more than these, lone packets that come with one ACK and have
     /// waited for this time or longer tell nothing: the receiver may have waited for more packets;
     /// default 25 ms (delayed-ACK timers are 25 to 200 ms).
     pub held_ack: Span,
@@ -214,6 +219,8 @@ pub struct TrainProbeConfig {
     pub meeting: MeetingConfig,
     /// Looks at the queue after the answer.
     pub watch: WatchConfig,
+    /// Constants of the HyStart that goes on where the detector found nothing to go by.
+    pub hystart: HystartConfig,
 }
 
 impl Default for TrainProbeConfig {
@@ -271,6 +278,7 @@ impl Default for TrainProbeConfig {
             patience_jitters: 2.0,
             delayed_ack_packets: 4.0,
             delayed_ack_growth: 1.5,
+            most_in_an_ack: 4,
             held_ack: Span::from_millis(25),
             most_space: 2,
             least_gaps: 7,
@@ -278,6 +286,7 @@ impl Default for TrainProbeConfig {
             evidence: EvidenceConfig::default(),
             meeting: MeetingConfig::default(),
             watch: WatchConfig::default(),
+            hystart: HystartConfig::default(),
         }
     }
 }
@@ -288,7 +297,8 @@ impl TrainProbeConfig {
     /// # Errors
     /// Names the first field that is not, and what it must be.
     pub fn validate(&self) -> Result<(), InvalidConfig> {
-        self.check()
+        self.check()?;
+        self.hystart.validate()
     }
 }
 
@@ -331,6 +341,7 @@ impl InRange for TrainProbeConfig {
         ranges.of("patience_jitters", &mut self.patience_jitters, from_0(), "between 0 and 1000");
         ranges.of("delayed_ack_packets", &mut self.delayed_ack_packets, from_0(), "between 0 and 1000");
         ranges.of("delayed_ack_growth", &mut self.delayed_ack_growth, from_1(), "between 1 and 1000");
+        ranges.of("most_in_an_ack", &mut self.most_in_an_ack, 1..=1000, "between 1 and 1000");
         ranges.of("most_space", &mut self.most_space, 1..=1000, "between 1 and 1000");
         ranges.of("least_gaps", &mut self.least_gaps, 1.., "at least 1");
         ranges.of("alone_gaps", &mut self.alone_gaps, from_1(), "between 1 and 1000");

@@ -28,11 +28,14 @@ pub struct PolicingConfig {
     /// No such time is less likely than this, above 0 and below 1; default 0.003, as
     /// `meeting.bulk_outlier`.
     pub outlier: f64,
+    /// Packets before the first loss that tell the pace, if the train is not longer behind it, 1
+    /// ..= 1000; default 32: as many as two groups of lone packets are apart.
+    pub pace: u32,
 }
 
 impl Default for PolicingConfig {
     fn default() -> Self {
-        Self { error: 1e-3, odds: 3.0, doubt: 0.05, width: 0.08, outlier: 3e-3 }
+        Self { error: 1e-3, odds: 3.0, doubt: 0.05, width: 0.08, outlier: 3e-3, pace: 32 }
     }
 }
 
@@ -43,5 +46,6 @@ impl InRange for PolicingConfig {
         ranges.of("odds", &mut self.odds, 1.0.., "at least 1");
         ranges.of("width", &mut self.width, above(0.0), "above 0");
         ranges.of("outlier", &mut self.outlier, above(0.0).below(1.0), "above 0 and below 1");
+        ranges.of("pace", &mut self.pace, 1..=1000, "between 1 and 1000");
     }
 }

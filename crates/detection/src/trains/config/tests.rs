@@ -39,6 +39,8 @@ fn the_bounds_of_whole_numbers_are_as_documented() {
     bounds!(fall_packets, [2, 32], [1, 1001]);
     bounds!(fall_packets_behind_loss, [8, 1000], [7, 1001]);
     bounds!(least_gaps, [1, u32::MAX], [0]);
+    bounds!(most_in_an_ack, [1, 1000], [0, 1001]);
+    bounds!(policing.pace, [1, 1000], [0, 1001]);
     bounds!(most_space, [1, 1000], [0, 1001]);
     bounds!(watch.service_packets, [2, 100_000], [1, 100_001]);
     bounds!(watch.min_rtt_window, [Span::from_millis(1)], [Span::from_micros(999)]);
@@ -88,6 +90,11 @@ fn the_bounds_of_what_delays_mean_are_as_documented() {
     bounds!(evidence.outlier, [0.01, 0.99], [0.0, 1.0, nan]);
     bounds!(evidence.lone_lost_shared, [0.01, 0.99], [0.0, 1.0, nan]);
     bounds!(evidence.lone_lost_isolated, [0.01, 0.99], [0.0, 1.0, nan]);
+    bounds!(
+        meeting.bulk_others,
+        [[1.0, 0.0, 0.0, 0.0], [0.25; 4]],
+        [[0.25, 0.25, 0.25, 0.24], [-0.5, 0.5, 0.5, 0.5], [0.5, 0.5, 0.5, 0.5], [nan, 0.4, 0.3, 0.3]]
+    );
     bounds!(meeting.error, [1e-9, 0.49], [0.0, 0.5, nan]);
     bounds!(meeting.least, [0.01, 1.0], [0.0, 1.01, nan]);
     bounds!(meeting.jitters, [0.0, 1000.0], [-0.1, 1000.1, nan]);
