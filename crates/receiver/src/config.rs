@@ -60,7 +60,8 @@ pub struct ReceiverConfig {
     /// True (default): the delay follows the gaps between segments (Linux `tcp_event_data_recv`).
     /// False: it is always `ack_delay`.
     pub adaptive_delay: bool,
-    /// Largest delay of an ACK; default 200 ms (`TCP_DELACK_MAX`).
+    /// Largest delay of an ACK, at least `ack_delay`; default 200 ms (`TCP_DELACK_MAX`). Needs
+    /// `adaptive_delay`; without it it only has to be as long as `ack_delay`.
     pub ack_delay_max: Span,
     /// Most ACKs sent at once at the beginning and after trouble, whatever `ack_every` says; 0 for
     /// none, default 16 (`TCP_MAX_QUICKACKS`).
@@ -76,9 +77,11 @@ pub struct ReceiverConfig {
     /// After three immediate ones, ACKs of out-of-order data wait up to this long for more; zero
     /// turns it off; default 1 ms (`tcp_comp_sack_delay_ns`).
     pub compressed_sack_delay: Span,
-    /// ... but no longer than this share of the RTT in percent; default 5 (`tcp_ack_snd_check`).
+    /// ... but no longer than this share of the RTT in percent, 0 ..= 100; default 5
+    /// (`tcp_ack_snd_check`). Needs a `compressed_sack_delay`; 0 turns it off, too.
     pub compressed_sack_rtt_percent: u32,
-    /// ... and at most this many ACKs are saved; default 44 (`tcp_comp_sack_nr`).
+    /// ... and at most this many ACKs are saved; default 44 (`tcp_comp_sack_nr`). Needs a
+    /// `compressed_sack_delay` and a share of the RTT.
     pub compressed_sack_count: u32,
     /// ACKs are held back for this long and merged into one, as links that aggregate frames do;
     /// default none.

@@ -68,6 +68,9 @@ queue = { kind = "red", gentle = true, wait = true }
 "#;
 
 impl Dialect {
+    /// The `sender.wake_divisor` of ns-3.
+    pub(super) const NS3_WAKE_DIVISOR: u32 = 0;
+
     /// Its name, as scenario files have it and contestants of races behind a slash.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -4,7 +4,7 @@
 //! A value that is the default is no such key, whether it is written or not: files with all
 //! effective parameters have them all.
 
-use flowstart_congestion::{Pacing, StartConfig};
+use flowstart_congestion::{AvoidanceConfig, ControllerConfig, Pacing, StartConfig};
 use flowstart_network::LossConfig;
 use flowstart_transport::{EcnMode, LossDetection, ReceiverConfig, SenderConfig};
 use flowstart_units::Span;
@@ -140,7 +140,7 @@ fn heeded(flow: &FlowSpec, dialect: Option<Dialect>) -> Result<(), Problem> {
                        add `handshake = false`, or leave this out";
         return wrong("sender.peer_window", message.to_owned());
     }
-    let (start, _) = algorithms(flow)?;
+    let (start, avoidance) = algorithms(flow)?;
     if flow.sender.request_timeout != plain.request_timeout && !(start.asks_routers() && flow.sender.handshake) {
         let message = "would have no influence, since no SYN asks the routers for a rate; name a start that asks, such \
                        as \"quick_start\", or leave this out";
@@ -165,6 +165,9 @@ fn heeded(flow: &FlowSpec, dialect: Option<Dialect>) -> Result<(), Problem> {
         );
         return wrong("receiver.ack_aggregation_most", message);
     }
+    if let Some((key, message)) = idle(flow, &start, &avoidance) {
+        return wrong(key, message);
+    }
     let mode = marks(flow)?;
     if flow.sender.ect1 && mode == EcnMode::Off {
         let message = "would have no influence, since this flow has no ECN; write the flow's `ecn`, such as ecn = \
@@ -172,6 +175,65 @@ fn heeded(flow: &FlowSpec, dialect: Option<Dialect>) -> Result<(), Problem> {
         return wrong("sender.ect1", message.to_owned());
     }
     starts_itself(flow)
+}
+
+/// A key whose work another key, or the algorithms, leave undone, and why.
+fn idle(flow: &FlowSpec, start: &StartConfig, avoidance: &AvoidanceConfig) -> Option<(&'static str, String)> {
+    let (sender, receiver) = (&flow.sender, &flow.receiver);
+    let (plain, usual) = (SenderConfig::default(), ReceiverConfig::default());
+    // A race's scenario has what a dialect sets without its name.
+    let woken = [plain.wake_divisor, Dialect::NS3_WAKE_DIVISOR].contains(&sender.wake_divisor);
+    let saved = receiver.compressed_sack_count != usual.compressed_sack_count;
+    let share = receiver.compressed_sack_rtt_percent;
+    let wait = receiver.compressed_sack_delay;
+    // A longer `ack_delay` needs a longer one.
+    let longest = receiver.ack_delay_max != usual.ack_delay_max && receiver.ack_delay <= usual.ack_delay_max;
+    let endless = "the send buffer has no end; give a `send_buffer`, or leave this out";
+    let counts = "`loss_detection = \"new_reno\"` has neither a timer for reordered packets nor tail loss probes; leave \
+                  one of them out";
+    let at_once = "`compressed_sack_delay = \"0 s\"` holds no ACK back; leave one of them out";
+    let no_share = "`compressed_sack_rtt_percent = 0` holds no ACK back; leave one of them out";
+    let fixed = "with `adaptive_delay = false` an ACK waits for `ack_delay`; leave one of them out";
+    let keys = [
+        ("sender.wake_divisor", !woken && sender.send_buffer.is_none(), endless),
+        (
+            "sender.timer_slack",
+            sender.timer_slack != plain.timer_slack && sender.loss_detection == LossDetection::NewReno,
+            counts,
+        ),
+        ("receiver.compressed_sack_count", saved && wait.is_zero(), at_once),
+        ("receiver.compressed_sack_rtt_percent", share != usual.compressed_sack_rtt_percent && wait.is_zero(), at_once),
+        ("receiver.compressed_sack_count", saved && share == 0, no_share),
+        ("receiver.compressed_sack_delay", wait != usual.compressed_sack_delay && share == 0, no_share),
+        ("receiver.ack_delay_max", longest && !receiver.adaptive_delay, fixed),
+    ];
+    if let Some((key, _, why)) = keys.into_iter().find(|(_, idle, _)| *idle) {
+        return Some((key, format!("would have no influence, since {why}")));
+    }
+    if sender.reduction != plain.reduction && *start == StartConfig::BuiltIn && avoidance.brings_start() {
+        let name = avoidance.name();
+        let message =
+            format!("would have no influence, since {name} sets the window in recoveries itself; leave it out");
+        return Some(("sender.reduction", message));
+    }
+    if flow.left_behind_rtts != ControllerConfig::LEFT_BEHIND_RTTS {
+        let why = if !leaves_rate(start) {
+            format!("{} leaves no rate behind", start.name())
+        } else if flow.pacing != Pacing::Off {
+            "`pacing` has a rate of its own".to_owned()
+        } else {
+            return None;
+        };
+        return Some(("left_behind_rtts", format!("would have no influence, since {why}; leave one of them out")));
+    }
+    None
+}
+
+/// True if a start may end with a rate at which packets leave for a while.
+fn leaves_rate(start: &StartConfig) -> bool {
+    start.chirps()
+        || start.connections() > 1
+        || matches!(start, StartConfig::BbrStart(_) | StartConfig::TwoFlowProbe(_) | StartConfig::Own(_))
 }
 
 /// How the flow uses marks. What its ends say is to be said alike, and not otherwise by the flow.
@@ -324,6 +386,85 @@ mod tests {
         }
         taken("every = \"1 s\"\ncount = 2");
         taken("every = \"0 s\"\ncount = 1");
+    }
+
+    #[test]
+    fn keys_whose_work_others_leave_undone_are_refused() {
+        refused(
+            "sender.wake_divisor = 5",
+            5,
+            &["flow[0].sender.wake_divisor: would have no influence", "`send_buffer`"],
+        );
+        taken("sender = { wake_divisor = 5, send_buffer = \"100 kB\" }");
+        // As ns-3 has it; a race's scenario does not say whose it is.
+        taken("sender.wake_divisor = 0");
+        taken("dialect = \"ns3\"");
+        let new_reno = "sender.loss_detection = \"new_reno\"";
+        let slack = "sender.timer_slack = \"5 ms\"";
+        refused(&format!("{new_reno}\n{slack}"), 6, &["flow[0].sender.timer_slack: ", "new_reno"]);
+        taken(slack);
+        taken("sender = { timer_slack = \"5 ms\", tail_loss_probe = false }");
+        // It says what is so.
+        taken(&format!("{new_reno}\nsender.tail_loss_probe = false"));
+        let (count, percent) = ("receiver.compressed_sack_count = 9", "receiver.compressed_sack_rtt_percent = 9");
+        let (never, longer) = ("receiver.compressed_sack_delay = \"0 s\"", "receiver.compressed_sack_delay = \"3 ms\"");
+        for key in [count, percent] {
+            let name = key.split_once(" =").unwrap().0;
+            refused(&format!("{never}\n{key}"), 6, &[name, "`compressed_sack_delay = \"0 s\"` holds no ACK back"]);
+            refused(&format!("dialect = \"ns3\"\n{key}"), 6, &[name, "holds no ACK back"]);
+            taken(key);
+        }
+        let no_share = "receiver.compressed_sack_rtt_percent = 0";
+        for key in [count, longer] {
+            let name = key.split_once(" =").unwrap().0;
+            refused(&format!("{no_share}\n{key}"), 6, &[name, "`compressed_sack_rtt_percent = 0` holds no ACK back"]);
+            taken(key);
+        }
+        taken(never);
+        taken(no_share);
+        let (fixed, most) = ("receiver.adaptive_delay = false", "receiver.ack_delay_max = \"100 ms\"");
+        refused(&format!("{fixed}\n{most}"), 6, &["flow[0].receiver.ack_delay_max: ", "waits for `ack_delay`"]);
+        taken(most);
+        taken(fixed);
+        // Without it the delay would be out of its range.
+        taken(&format!("{fixed}\nreceiver.ack_delay = \"500 ms\"\nreceiver.ack_delay_max = \"500 ms\""));
+    }
+
+    #[test]
+    fn how_a_window_shrinks_is_refused_where_the_avoidance_sets_it_from_the_first_packet_on() {
+        for reduction in ["immediate", "proportional_rfc9937"] {
+            let key = format!("sender.reduction = \"{reduction}\"");
+            for name in ["bbr", "bbr3"] {
+                let own = format!("since {name} sets the window in recoveries itself");
+                refused(&format!("algorithm = \"{name}\"\n{key}"), 6, &["flow[0].sender.reduction: ", &own]);
+                // Its start is one whose window shrinks so.
+                taken(&format!("algorithm = \"hystart+{name}\"\n{key}"));
+            }
+            taken(&key);
+            taken(&format!("algorithm = \"built_in+cubic\"\n{key}"));
+        }
+    }
+
+    #[test]
+    fn how_long_a_rate_holds_that_no_start_leaves_is_refused() {
+        let key = "left_behind_rtts = 5";
+        for start in ["hystart", "slow_start", "built_in", "rapid_start"] {
+            let wanted = format!("flow[0].left_behind_rtts: would have no influence, since {start} leaves no rate");
+            refused(&format!("algorithm = \"{start}+cubic\"\n{key}"), 6, &[&wanted]);
+        }
+        for start in ["paced_chirping", "two_gap_chirping", "adaptive_chirping", "bbr_start", "fair_queuing_probe"] {
+            let flow = format!("algorithm = \"{start}+cubic\"\n{key}");
+            taken(&flow);
+            refused(&format!("{flow}\npacing = \"on\""), 6, &["`pacing` has a rate of its own"]);
+        }
+        taken("left_behind_rtts = 2");
+        let heard = |flow: &str| {
+            let flows = read(flow).unwrap().simulation(0).unwrap().simulation.flows;
+            let flowstart_simulator::Traffic::Tcp(tcp) = &flows[0].traffic else { panic!() };
+            tcp.controller.left_behind_rtts
+        };
+        let chirps = "algorithm = \"adaptive_chirping+cubic\"";
+        assert_eq!([chirps.to_owned(), format!("{chirps}\n{key}")].map(|flow| heard(&flow)), [2, 5]);
     }
 
     #[test]

@@ -218,6 +218,12 @@ fn sender(chance: &mut Chance) -> Table {
     }
     if chance.percent(15) {
         put(&mut sender, "send_buffer", bytes(chance.between(1, 10_000_000)));
+    } else {
+        // Without one it is refused.
+        sender.remove("wake_divisor");
+    }
+    if sender.get("loss_detection").and_then(Value::as_str) == Some("new_reno") {
+        sender.remove("timer_slack");
     }
     if chance.percent(20) {
         put(&mut sender, "offload", offload(chance));
@@ -244,6 +250,14 @@ fn receiver(chance: &mut Chance) -> Table {
         Wildness::Extreme => 25,
     };
     vary_defaults(chance, &ReceiverConfig::default(), &mut receiver, percent);
+    // Beside these the others are refused.
+    if receiver.get("adaptive_delay") == Some(&Value::Boolean(false)) {
+        receiver.remove("ack_delay_max");
+    }
+    if receiver.get("compressed_sack_delay").and_then(Value::as_str) == Some("0 ns") {
+        receiver.remove("compressed_sack_rtt_percent");
+        receiver.remove("compressed_sack_count");
+    }
     if chance.percent(15) {
         put(&mut receiver, "receive_buffer", bytes(chance.between(1, 10_000_000)));
     } else if chance.percent(20) {

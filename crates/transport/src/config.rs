@@ -127,7 +127,7 @@ pub struct SenderConfig {
     /// (`net.ipv4.tcp_wmem`), of which 1.4 % and more are its own.
     pub send_buffer: Option<Bytes>,
     /// A writer who found the send buffer full goes on when 1 / this of it is free; default 3
-    /// (Linux `sk_stream_write_space`), 0 for as soon as anything is.
+    /// (Linux `sk_stream_write_space`), 0 for as soon as anything is. Needs a `send_buffer`.
     pub wake_divisor: u32,
     /// Receive window assumed until the first ACK or SYN/ACK says otherwise; default none.
     pub peer_window: Option<Bytes>,
@@ -150,13 +150,15 @@ pub struct SenderConfig {
     /// (`TCP_RACK_RECOVERY_THRESH`).
     pub reorder_persist: u32,
     /// Added to the RACK reordering timer and to the tail loss probe's timeout; default 2 ms
-    /// (`TCP_TIMEOUT_MIN`).
+    /// (`TCP_TIMEOUT_MIN`). Needs `loss_detection` by RACK.
     pub timer_slack: Span,
     /// How long a smallest RTT is remembered; default 300 s (`tcp_min_rtt_wlen`).
     pub min_rtt_window: Span,
-    /// Tail loss probes (RFC 8985 section 7); default true.
+    /// Tail loss probes (RFC 8985 section 7); default true. There are none unless
+    /// `loss_detection` is RACK.
     pub tail_loss_probe: bool,
-    /// How the window shrinks; default proportional.
+    /// How the window shrinks; default proportional. Without influence while an avoidance is in
+    /// charge that sets the window in recoveries itself (BBR, PCC).
     pub reduction: Reduction,
     /// The timeout's rule.
     pub rto_rule: RtoRule,
