@@ -229,6 +229,11 @@ impl CongestionAvoidance for Bic {
         *self = Self::new(&self.config);
     }
 
+    #[inline(always)]
+    fn paces(&self) -> bool {
+        false
+    }
+
     fn on_mss(&mut self, mss: NewMss) {
         self.w_max = mss.packets(self.w_max);
         self.updated = None;

@@ -250,6 +250,15 @@ impl<A: CongestionAvoidance + IsolationAware, B: CongestionAvoidance> Congestion
         if self.is_isolated() { self.isolated.pacing_rate() } else { self.shared.pacing_rate() }
     }
 
+    #[inline]
+    fn paces(&self) -> bool {
+        if self.is_isolated() { self.isolated.paces() } else { self.shared.paces() }
+    }
+
+    fn counts_packets(&self) -> bool {
+        if self.is_isolated() { self.isolated.counts_packets() } else { self.shared.counts_packets() }
+    }
+
     fn least_burst(&self) -> Option<u32> {
         if self.is_isolated() { self.isolated.least_burst() } else { self.shared.least_burst() }
     }

@@ -313,6 +313,15 @@ impl CongestionAvoidance for Cubic {
         }
     }
 
+    #[inline(always)]
+    fn paces(&self) -> bool {
+        false
+    }
+
+    fn counts_packets(&self) -> bool {
+        true
+    }
+
     fn on_mss(&mut self, mss: NewMss) {
         // Linux keeps its counts of packets; then the curve would be another one in bytes. Its
         // slope is in packets, so that the way to its top takes another time: a new curve leads

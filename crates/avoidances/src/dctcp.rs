@@ -135,6 +135,11 @@ impl CongestionAvoidance for Dctcp {
         true
     }
 
+    #[inline(always)]
+    fn paces(&self) -> bool {
+        false
+    }
+
     fn on_mss(&mut self, mss: NewMss) {
         self.prior_cwnd = mss.packets(self.prior_cwnd);
         self.counter.on_mss(mss);

@@ -61,6 +61,11 @@ impl CongestionAvoidance for Reno {
         half(window)
     }
 
+    #[inline(always)]
+    fn paces(&self) -> bool {
+        false
+    }
+
     fn on_mss(&mut self, mss: NewMss) {
         self.counter.on_mss(mss);
     }

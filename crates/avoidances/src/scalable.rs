@@ -73,6 +73,11 @@ impl CongestionAvoidance for Scalable {
         true
     }
 
+    #[inline(always)]
+    fn paces(&self) -> bool {
+        false
+    }
+
     fn on_mss(&mut self, mss: NewMss) {
         self.counter.on_mss(mss);
     }

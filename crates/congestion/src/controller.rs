@@ -153,12 +153,12 @@ impl Controller {
         self.window.ssthresh
     }
 
-    /// True if the avoidance works out for itself how many packets an ACK acknowledged, so that it
-    /// grows alike where kernels count ACKs (CUBIC of Linux before 4.0, `delayed_ack`).
+    /// True if the avoidance is to be told of packets also by a transport that does as a kernel
+    /// that counts ACKs ([`CongestionAvoidance::counts_packets`]).
     #[must_use]
     #[inline]
-    pub fn evens_out_acks(&self) -> bool {
-        matches!(self.avoidance, Avoidance::Cubic(_))
+    pub fn counts_packets(&self) -> bool {
+        self.avoidance.counts_packets()
     }
 
     /// True until the start has ended for the first time. (After a timeout a start may be in charge
@@ -398,9 +398,7 @@ impl Controller {
     #[must_use]
     #[inline(always)]
     pub fn window_decides(&self) -> bool {
-        use Avoidance::{Cubic, Dctcp, Reno, Scalable};
-        let unpaced = matches!(self.avoidance, Reno(_) | Cubic(_) | Dctcp(_) | Scalable(_));
-        unpaced && !self.in_charge && self.pacer.is_off()
+        !self.in_charge && self.pacer.is_off() && !self.avoidance.paces()
     }
 
     /// When the next packet may leave. The transport has checked the window already.

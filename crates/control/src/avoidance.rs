@@ -71,10 +71,25 @@ pub trait CongestionAvoidance {
         None
     }
 
-    /// A pacing rate of its own, instead of the controller's. A rate of zero is none: it would
-    /// never let a packet leave again.
+    /// A pacing rate of its own, of payload, instead of the controller's. A rate of zero is none:
+    /// it would never let a packet leave again.
     fn pacing_rate(&self) -> Option<Rate> {
         None
+    }
+
+    /// False if it has no [`pacing_rate`](Self::pacing_rate) now and will have none before it is
+    /// told of something, so that the window alone may decide when packets leave, and nobody need
+    /// ask for every one. True where that is not known at a glance.
+    fn paces(&self) -> bool {
+        true
+    }
+
+    /// True if in a kernel that counts ACKs, however many packets they acknowledge, the window
+    /// grows by packets nevertheless: this avoidance works out for itself how many an ACK
+    /// acknowledged (CUBIC of Linux before 4.0, `delayed_ack`). A transport that does as such a
+    /// kernel then tells [`grow`](Self::grow) of packets.
+    fn counts_packets(&self) -> bool {
+        false
     }
 
     /// Segments that a burst of new data has at least, where there is as much to send; `None`: as

@@ -97,6 +97,15 @@ macro_rules! forward_avoidance {
             $hand_on!(self.pacing_rate())
         }
 
+        #[inline(always)]
+        fn paces(&self) -> bool {
+            $hand_on!(self.paces())
+        }
+
+        fn counts_packets(&self) -> bool {
+            $hand_on!(self.counts_packets())
+        }
+
         fn least_burst(&self) -> ::core::option::Option<u32> {
             $hand_on!(self.least_burst())
         }

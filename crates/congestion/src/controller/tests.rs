@@ -77,7 +77,7 @@ fn where_the_window_is_said_to_decide_asking_for_a_departure_changes_nothing() {
     }
     decides.sort_unstable();
     decides.dedup();
-    assert_eq!(decides, ["cubic", "dctcp", "reno", "scalable"]);
+    assert_eq!(decides, ["bic", "cubic", "dctcp", "delay_or_cubic", "reno", "scalable"]);
 }
 
 #[test]
@@ -318,11 +318,15 @@ fn an_avoidance_that_controls_recovery_does_so_only_once_the_start_is_over() {
 }
 
 #[test]
-fn of_the_avoidances_only_cubic_evens_out_acks() {
+fn of_the_avoidances_only_cubic_counts_packets_alone_or_as_one_of_a_pair() {
     for name in AvoidanceConfig::NAMES {
         let avoidance = AvoidanceConfig::from_name(name).unwrap();
-        let controller = Controller::new(&ControllerConfig::new(StartConfig::SlowStart, avoidance));
-        assert_eq!(controller.evens_out_acks(), *name == "cubic", "{name}");
+        let mut controller = Controller::new(&ControllerConfig::new(StartConfig::SlowStart, avoidance));
+        assert_eq!(controller.counts_packets(), ["cubic", "delay_or_cubic"].contains(name), "{name}");
+        if *name == "delay_or_cubic" {
+            controller.tell_isolation(ms(0), Isolation::Isolated);
+            assert!(!controller.counts_packets(), "another one is in charge");
+        }
     }
 }
 

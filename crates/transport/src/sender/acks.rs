@@ -198,7 +198,7 @@ impl Sender {
     #[cold]
     fn as_it_was(&self, view: &mut Ack, in_flight: u32) {
         let starting = self.controller.cwnd() < self.controller.ssthresh();
-        if starting || !self.controller.evens_out_acks() {
+        if starting || !self.controller.counts_packets() {
             view.acked = view.acked.min(1);
         }
         let kernel = self.config.kernel;

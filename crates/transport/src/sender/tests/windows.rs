@@ -279,6 +279,17 @@ fn kernels_of_before_count_acks_and_look_at_the_window_before_the_ack() {
     pipe.sender.write(Time::ZERO, 1_000 * MSS);
     pipe.run_until(at(149));
     assert_eq!(pipe.sender.controller().cwnd(), 15);
+    // In congestion avoidance it goes by packets, also where it is one of a pair.
+    let [alone, of_a_pair] = ["cubic", "delay_or_cubic"].map(|name| {
+        let avoidance = AvoidanceConfig::from_name(name).unwrap();
+        let controller = ControllerConfig::new(StartConfig::SlowStart, avoidance);
+        let controller = ControllerConfig { initial_ssthresh: Some(10), ..controller };
+        let mut pipe = Pipe::new(&config, Controller::new(&controller), &receiver, ms(50));
+        pipe.sender.write(Time::ZERO, u64::MAX);
+        pipe.run_until(at(3_000));
+        pipe.sender.controller().cwnd()
+    });
+    assert!(alone > 20 && alone == of_a_pair, "{alone} and {of_a_pair}");
     // Window, in flight before the ACK, and whether 2.6.20 and 3.5 let it grow.
     for (cwnd, in_flight, first, second) in [
         (30, 30, true, true),
