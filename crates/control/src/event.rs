@@ -211,7 +211,8 @@ pub struct Next {
     pub number: u64,
     /// Payload bytes.
     pub bytes: u32,
-    /// Bytes on the wire (payload and headers), for pacing.
+    /// Bytes on the wire (payload and headers), for starts whose rate is one of the wire (RCP).
+    /// Pacing goes by the payload.
     pub wire_bytes: u32,
     /// Packets in flight without it.
     pub in_flight: u32,

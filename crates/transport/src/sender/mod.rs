@@ -229,7 +229,9 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender that has not begun yet. The controller's MSS must be that of the configuration.
+    /// A sender that has not begun yet. The controller is told the MSS of the configuration, or
+    /// what is left of it: a segment and its header have less than 64 KiB, and what every packet
+    /// asks the routers takes its bytes from the payload.
     #[must_use]
     pub fn new(config: &SenderConfig, mut controller: Controller) -> Self {
         let mut config = config.clone();
@@ -241,8 +243,8 @@ impl Sender {
             let option = transmit::OPTION_BYTES.min(u16::try_from(config.mss - 1).unwrap_or(u16::MAX));
             config.header_bytes = config.header_bytes.saturating_add(option);
             config.mss -= u32::from(option);
-            controller.set_mss(config.mss);
         }
+        controller.set_mss(config.mss);
         Self {
             stats: SenderStats::default(),
             board: Scoreboard::new(config.mss),

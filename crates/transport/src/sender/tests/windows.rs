@@ -7,7 +7,7 @@ use flowstart_units::{Bytes, Time};
 
 use super::pipe::{Pipe, no_handshake, reno, steady};
 use super::{Link, MSS, at, every_segment, ms};
-use crate::{Kernel, ReceiverConfig, SenderConfig};
+use crate::{Kernel, ReceiverConfig, Sender, SenderConfig};
 
 #[test]
 fn an_application_that_uses_half_the_path_gets_a_window_of_twice_its_use() {
@@ -20,6 +20,18 @@ fn an_application_that_uses_half_the_path_gets_a_window_of_twice_its_use() {
     }
     assert!(pipe.sender.stats().in_flight <= 21);
     assert!(pipe.sender.controller().cwnd() <= 42, "{}", pipe.sender.controller().cwnd());
+}
+
+/// Whatever it was made with; its window stays what it is in bytes.
+#[test]
+fn the_controller_learns_the_payload_of_the_segments_that_leave() {
+    for (mss, told, cwnd) in [(1448, 1448, 10), (1000, 1000, 14), (u32::MAX, 65_483, 2), (0, 1, 14_480)] {
+        let mut sender = Sender::new(&SenderConfig { mss, ..no_handshake() }, reno(10));
+        assert_eq!((sender.controller().mss(), sender.controller().cwnd()), (told, cwnd));
+        sender.open(Time::ZERO);
+        sender.write(Time::ZERO, 1_000_000);
+        assert_eq!(sender.transmit(Time::ZERO).map(|packet| packet.segment.payload), Some(told));
+    }
 }
 
 #[test]
