@@ -117,7 +117,8 @@ impl std::fmt::Debug for Server {
 }
 
 impl Server {
-    /// A server. With `once` it is over after the first transfer, and those that go on beside it.
+    /// A server. With `once` it is over after the first transfer, be it that it broke off, and those
+    /// that go on beside it.
     ///
     /// # Errors
     /// If the identity does not fit the stack, or the limits make no sense.
@@ -319,7 +320,7 @@ impl Server {
             && let Some(mut session) = self.sessions.remove(&session)
         {
             session.reckon(now, &self.service, &mut self.allowances);
-            self.served += usize::from(session.told);
+            self.served += 1;
             if !session.told {
                 self.news.push(News::BrokenOff(session.peer));
             }

@@ -230,6 +230,25 @@ fn a_server_for_one_transfer_waits_for_those_beside_it_and_takes_no_more() {
     assert!(world.server.is_over(world.now));
 }
 
+/// It stayed for ever.
+#[test]
+fn a_server_for_one_transfer_ends_when_that_breaks_off() {
+    for silent in [true, false] {
+        let mut world = world(&Link::default(), request(Direction::Down, 50_000_000, ONE), None, Service::default());
+        let make = Box::new(|start: &str, avoidance: &str, mtu| controller(start, avoidance, mtu));
+        let (limits, identity) = (Limits::default(), copy(&world.identity));
+        world.server = Server::new(world.clock, &limits, &identity, Service::default(), make, true).unwrap();
+        world.run_until(Time::ZERO + Span::from_millis(300));
+        if silent {
+            world.cut(true);
+        } else {
+            world.client.stop(world.now, "interrupted");
+        }
+        world.run_until(world.now + Span::from_secs(20));
+        assert!(world.server.is_over(world.now), "silent: {silent}");
+    }
+}
+
 #[test]
 fn a_server_that_asks_for_an_address_and_falls_silent_is_given_up() {
     for contestant in [ONE, TWO] {

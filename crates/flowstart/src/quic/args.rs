@@ -98,7 +98,7 @@ pub(crate) struct ServeArgs {
     /// QUIC stack; with quinn a transfer may pause for a second when its client's port changes
     #[arg(long, value_name = "STACK", default_value = "noq")]
     pub(crate) stack: StackName,
-    /// End after one transfer; a look of `flowstart path` is two
+    /// End after one transfer, even if it breaks off; a look of `flowstart path` is two
     #[arg(short = '1', long)]
     pub(crate) one_off: bool,
 }
