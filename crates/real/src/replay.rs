@@ -87,6 +87,9 @@ pub(super) fn play_back(performed: &Performed, observer: &mut dyn Observer) -> O
         let (flow, began) = (players.len() as u32, players[number].began);
         players.push(Player { flow, outcome, stream: Stream::default(), began, windows: [].iter().peekable() });
     }
+    for player in players.iter().filter(|player| player.began.is_some()) {
+        observer.hides_repairs(player.flow);
+    }
     let mut events: Vec<(Time, ReplayEvent<'_>, usize)> = Vec::new();
     for logged in &performed.log {
         let Some(flow) = numbers.get(&logged.key) else { continue };

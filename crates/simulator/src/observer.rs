@@ -127,6 +127,11 @@ pub trait Observer {
     #[inline]
     fn foreign_sender(&mut self, _now: Time, _flow: FlowId, _cwnd: u32, _exited: Option<Time>) {}
 
+    /// What this flow sends again cannot be told from what it sends for the first time (QUIC's
+    /// packets, from outside). Said before anything of it is sent.
+    #[inline]
+    fn hides_repairs(&mut self, _flow: FlowId) {}
+
     /// A flow began (its first packet is about to leave).
     #[inline]
     fn started(&mut self, _now: Time, _flow: FlowId) {}
@@ -205,6 +210,12 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn foreign_sender(&mut self, now: Time, flow: FlowId, cwnd: u32, exited: Option<Time>) {
         self.0.foreign_sender(now, flow, cwnd, exited);
         self.1.foreign_sender(now, flow, cwnd, exited);
+    }
+
+    #[inline]
+    fn hides_repairs(&mut self, flow: FlowId) {
+        self.0.hides_repairs(flow);
+        self.1.hides_repairs(flow);
     }
 
     #[inline]

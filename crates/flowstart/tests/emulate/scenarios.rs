@@ -201,6 +201,10 @@ fn a_race_over_quic_has_the_measures_of_a_simulated_one() {
     assert_eq!([both[0].len(), both[1].len()], [3, 3]);
     for (quic, simulated) in both[0].iter().zip(&both[1]) {
         let mean = |one: &serde_json::Value, measure: &str| one["summary"][measure]["mean"].as_f64();
+        // Packets are encrypted: which of them repeat others nobody sees.
+        for measure in ["retransmitted", "overhead_percent"] {
+            assert_eq!((mean(quic, measure), mean(simulated, measure).is_some()), (None, true), "{measure}");
+        }
         for measure in ["completion_100kb_ms", "delivered_20_rtts_mb", "delay_max_ms"] {
             let values = [mean(quic, measure), mean(simulated, measure)];
             assert!(values.iter().all(|value| value.is_some_and(|value| value > 0.0)), "{measure}: {values:?}");

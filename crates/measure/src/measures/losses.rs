@@ -70,8 +70,11 @@ pub static RETRANSMITTED: Item = Item {
     digits: 0,
     better: Better::Lower,
     needs: Needs::Newcomers,
-    help: "M5: retransmissions of the new flow within the horizon.",
-    function: Function::Newcomer(|newcomer| Some(newcomer.record.retransmitted as f64)),
+    help: "M5: retransmissions of the new flow within the horizon; missing where they cannot be told from other \
+           packets (QUIC).",
+    function: Function::Newcomer(|newcomer| {
+        newcomer.record.repairs_seen.then_some(newcomer.record.retransmitted as f64)
+    }),
 };
 
 /// Own retransmission timeouts.

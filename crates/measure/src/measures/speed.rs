@@ -72,8 +72,12 @@ pub static OVERHEAD: Item = Item {
     better: Better::Lower,
     needs: Needs::Newcomers,
     help: "M11: payload bytes sent within the horizon over those sent for the first time, minus 1 (which for a \
-           complete transfer is bytes sent over bytes delivered, minus 1).",
+           complete transfer is bytes sent over bytes delivered, minus 1); missing where these cannot be told apart \
+           (QUIC).",
     function: Function::Newcomer(|newcomer| {
+        if !newcomer.record.repairs_seen {
+            return None;
+        }
         let sent = newcomer.record.payload_sent;
         let once = sent - newcomer.record.payload_retransmitted;
         Some(overhead(Bytes::new(sent), Bytes::new(once))? * 100.0)

@@ -27,6 +27,8 @@ pub struct FlowRecord {
     pub duplicate_bytes: u64,
     /// Data packets sent within the horizon.
     pub packets_sent: u64,
+    /// True if it was seen which of them are retransmissions.
+    pub repairs_seen: bool,
     /// Retransmissions among them.
     pub retransmitted: u64,
     /// Payload bytes sent within the horizon.
@@ -60,6 +62,7 @@ impl FlowRecord {
             srtt: Vec::new(),
             duplicate_bytes: 0,
             packets_sent: 0,
+            repairs_seen: true,
             retransmitted: 0,
             payload_sent: 0,
             payload_retransmitted: 0,

@@ -348,6 +348,15 @@ impl<P: Parts> Observer for Recording<P> {
         }
     }
 
+    fn hides_repairs(&mut self, flow: FlowId) {
+        if P::FLOWS == Flows::Everything
+            && self.is_new(flow)
+            && let Some(record) = self.record(flow)
+        {
+            record.repairs_seen = false;
+        }
+    }
+
     fn foreign_sender(&mut self, now: Time, flow: FlowId, cwnd: u32, exited: Option<Time>) {
         let bin = self.asked.bin;
         if P::FLOWS != Flows::Nothing
