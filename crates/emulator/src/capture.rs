@@ -11,8 +11,8 @@ use crate::wire::{self, ETHERNET};
 
 /// Writes the packets of one link into a pcapng file: headers, at the time at which their
 /// transmission began (marks included), with their wait in the queue as a comment; or at the time
-/// at which they were dropped, on an interface of their own. Times count from the start of the
-/// world.
+/// at which they were dropped, on an interface of their own. What still waits at the end is in no
+/// capture. Times count from the start of the world.
 #[derive(Debug)]
 pub struct Capture {
     path: PathBuf,
@@ -36,17 +36,18 @@ impl Capture {
         if !self.file.takes_more() {
             return;
         }
-        let mut headers = record.headers.to_vec();
-        if record.ecn == Ecn::Ce {
-            wire::set_ce(&mut headers);
-        }
         let comment = match record.fate {
+            Fate::Stayed { .. } => return,
             Fate::Sent { began, .. } => {
                 format!("waited {:.3} us", began.since(record.arrived).as_nanos() as f64 / 1e3)
             }
             Fate::Dropped { reason, .. } => format!("dropped by the queue: {}", reason.name()),
             Fate::Lost => "taken by the loss process".to_owned(),
         };
+        let mut headers = record.headers.to_vec();
+        if record.ecn == Ecn::Ce {
+            wire::set_ce(&mut headers);
+        }
         let place = usize::from(record.waited().is_none());
         self.file.add(place, record.time(), headers, record.bytes + ETHERNET as u32, Some(comment));
     }

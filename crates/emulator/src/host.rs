@@ -209,8 +209,12 @@ pub(crate) fn hosts_file<'a>(
     for (name, (v4, v6)) in hosts {
         text.push_str(&format!("{v4} {name}\n{v6} {name}\n"));
     }
-    let failed = |error: io::Error| Error::doing("write a hosts file", error);
-    let mut file = tempfile::Builder::new().prefix(&world.hosts_file()).tempfile().map_err(failed)?;
+    let folder = std::env::temp_dir();
+    let failed = |error: io::Error| {
+        let doing = format_args!("write a hosts file into {} (TMPDIR names another folder)", folder.display());
+        Error::doing(doing, flowstart_files::why(&error))
+    };
+    let mut file = tempfile::Builder::new().prefix(&world.hosts_file()).tempfile_in(&folder).map_err(failed)?;
     io::Write::write_all(&mut file, text.as_bytes()).map_err(failed)?;
     // Programs of other users read it too.
     let readable = std::os::unix::fs::PermissionsExt::from_mode(0o644);

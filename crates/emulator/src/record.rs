@@ -32,6 +32,12 @@ pub enum Fate {
     },
     /// The link's loss process took it on arrival.
     Lost,
+    /// Nothing until everything ended: it was in the queue, or, if it has
+    /// [arrived](PacketRecord::arrived) later than that, on its way there.
+    Stayed {
+        /// When everything ended.
+        at: Time,
+    },
 }
 
 /// A packet at a link.
@@ -39,7 +45,7 @@ pub enum Fate {
 pub struct PacketRecord<'a> {
     /// Which link.
     pub link: LinkId,
-    /// When it arrived at the queue.
+    /// When it arrived at the queue, or would have.
     pub arrived: Time,
     /// What became of it.
     pub fate: Fate,
@@ -129,13 +135,19 @@ impl PacketRecord<'_> {
         }
     }
 
-    /// When its fate was decided: transmission begun, dropped, or lost. Records of one link come in
-    /// this order.
+    /// True if the queue dropped it or the loss process took it.
+    #[must_use]
+    pub fn is_dropped(&self) -> bool {
+        matches!(self.fate, Fate::Dropped { .. } | Fate::Lost)
+    }
+
+    /// When its fate was decided: transmission begun, dropped, lost, or everything over. Records of
+    /// one link come in this order.
     #[must_use]
     pub fn time(&self) -> Time {
         match self.fate {
             Fate::Sent { began, .. } => began,
-            Fate::Dropped { at, .. } => at,
+            Fate::Dropped { at, .. } | Fate::Stayed { at } => at,
             Fate::Lost => self.arrived,
         }
     }

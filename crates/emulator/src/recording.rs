@@ -58,12 +58,20 @@ pub struct FlowRecording {
     pub first_data: Time,
     /// When the last did.
     pub last: Time,
-    /// Packets that arrived at the flow's first link.
+    /// Packets that were sent to the flow's first link.
     pub packets: u64,
     /// Of those, packets with payload.
     pub data_packets: u64,
     /// IP bytes.
     pub bytes: u64,
+    /// Of the packets, those that left the first link.
+    pub left: u64,
+    /// Their IP bytes.
+    pub left_bytes: u64,
+    /// When the last of them had left it; the time of [`first`](Self::first) if none did.
+    pub last_left: Time,
+    /// Packets that were still in a queue at the end, or on their way to the first.
+    pub stayed: u64,
     /// Packets dropped or lost at any link.
     pub dropped: u64,
     /// Packets that were marked at any link.
@@ -153,11 +161,14 @@ impl Recording {
     pub fn add(&mut self, record: &PacketRecord<'_>) {
         let number = |time: Time| usize::try_from(time.since(Time::ZERO).whole(self.bin)).unwrap_or(usize::MAX);
         let (decided, arrived) = (number(record.time()), number(record.arrived));
+        // What has not arrived yet has no part in when something did.
+        let (there, since) = (record.arrived <= record.time(), record.arrived.min(record.time()));
         let link = &mut self.links[record.link];
         if let Some(waited) = record.waited() {
             link.waits.record(waited);
         }
-        if let Some(bin) = place(&mut link.bins, decided) {
+        let stayed = matches!(record.fate, Fate::Stayed { .. });
+        if !stayed && let Some(bin) = place(&mut link.bins, decided) {
             match record.waited() {
                 None => bin.dropped += 1,
                 Some(waited) => {
@@ -178,12 +189,16 @@ impl Recording {
         if flow == next {
             self.flows.push(FlowRecording {
                 key: record.flow,
-                first: record.arrived,
+                first: since,
                 first_data: Time::NEVER,
-                last: record.arrived,
+                last: since,
                 packets: 0,
                 data_packets: 0,
                 bytes: 0,
+                left: 0,
+                left_bytes: 0,
+                last_left: since,
+                stayed: 0,
                 dropped: 0,
                 marked: 0,
                 first_drop: Time::NEVER,
@@ -194,7 +209,8 @@ impl Recording {
             });
         }
         let flow = &mut self.flows[flow];
-        if !matches!(record.fate, Fate::Sent { .. }) {
+        flow.stayed += u64::from(stayed);
+        if record.is_dropped() {
             flow.dropped += 1;
             flow.first_drop = flow.first_drop.min(record.time());
             if let Some(bin) = place(&mut flow.drop_bins, decided) {
@@ -208,12 +224,18 @@ impl Recording {
         if record.link == flow.first_link {
             flow.packets += 1;
             flow.bytes += u64::from(record.bytes);
-            flow.last = flow.last.max(record.arrived);
+            if let Fate::Sent { done, .. } = record.fate {
+                flow.left += 1;
+                flow.left_bytes += u64::from(record.bytes);
+                flow.last_left = flow.last_left.max(done);
+            }
+            flow.first = flow.first.min(since);
+            flow.last = flow.last.max(since);
             if record.tcp().is_none_or(|tcp| tcp.payload > 0) {
                 flow.data_packets += 1;
-                flow.first_data = flow.first_data.min(record.arrived);
+                flow.first_data = flow.first_data.min(since);
             }
-            if let Some(bin) = place(&mut flow.bins, arrived) {
+            if there && let Some(bin) = place(&mut flow.bins, arrived) {
                 *bin += u64::from(record.bytes);
             }
         }

@@ -123,6 +123,7 @@ pub(crate) fn plan(config: &WorldConfig, hosts: &[Host], group: &[HostId]) -> Re
         timing: config.timing,
         engines: 1,
         recorder: None,
+        end: Arc::default(),
         #[cfg(test)]
         fault: None,
     };

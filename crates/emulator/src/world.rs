@@ -1,6 +1,6 @@
 //! A world in operation: its hosts and the engines that run its links.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -26,7 +26,7 @@ use crate::setup::{make_hosts, plan};
 /// What happened in a world.
 #[derive(Clone, Debug)]
 pub struct WorldOutcome {
-    /// Time at the end.
+    /// When it ended: the time of [`World::end_at`], else when [`World::finish`] was called.
     pub ended: Time,
     /// What each link did.
     pub links: Vec<LinkOutcome>,
@@ -58,6 +58,8 @@ pub struct World {
     router: NetNs,
     clock: Clock,
     stop: Arc<AtomicBool>,
+    /// When everything ends, in nanoseconds.
+    end: Arc<AtomicU64>,
     engines: Vec<Running>,
     records: Option<JoinHandle<()>>,
     /// Records are no longer waited for.
@@ -137,6 +139,7 @@ impl World {
         let hosts = make_hosts(&config, &router, &name, watch)?;
         let engines = config.engines();
         let stop = Arc::new(AtomicBool::new(false));
+        let end = Arc::new(AtomicU64::new(Time::NEVER.as_nanos()));
         let (mut readers, mut plans) = (Vec::new(), Vec::new());
         for group in &engines {
             let mut plan = router.run(|| plan(&config, &hosts, group))??;
@@ -146,6 +149,7 @@ impl World {
                 readers.push(reader);
             }
             plan.engines = engines.len();
+            plan.end = end.clone();
             change(&mut plan);
             let waker = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
                 .map_err(|error| Error::doing("make an eventfd", error))?;
@@ -157,6 +161,7 @@ impl World {
             router,
             clock,
             stop,
+            end,
             engines: Vec::new(),
             records: None,
             abandoned: Arc::default(),
@@ -209,6 +214,15 @@ impl World {
         self.clock
     }
 
+    /// Lets everything on the way stand still from this time on: nothing passes a link or reaches a
+    /// host any more, and sums and records end with it. What is in queues then is recorded as
+    /// [`Fate::Stayed`]. A time that is over counts only from about now on.
+    ///
+    /// [`Fate::Stayed`]: crate::Fate::Stayed
+    pub fn end_at(&self, time: Time) {
+        self.end.store(time.as_nanos(), Ordering::Relaxed);
+    }
+
     /// True if an engine has ended by itself, which is a fault of the program; [`World::finish`]
     /// says more.
     #[must_use]
@@ -224,7 +238,7 @@ impl World {
     /// # Errors
     /// None at present.
     pub fn finish(mut self) -> Result<WorldOutcome, Error> {
-        let ended = self.clock.now();
+        let ended = self.clock.now().min(Time::from_nanos(self.end.load(Ordering::Relaxed)));
         let (lost_to_engines, lost_to_hosts) = self.lost_outside();
         let (reports, mut faults) = self.stop();
         let ended_processes = self.end_processes();

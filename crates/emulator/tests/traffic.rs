@@ -10,14 +10,15 @@ use flowstart_emulator::self_test::{Trial, try_out};
 use flowstart_emulator::traffic::{
     FlowConfig, MOST_CONNECTIONS, RunConfig, SessionConfig, StampedBy, Traffic, Workload, run,
 };
-use flowstart_emulator::{World, WorldConfig};
+use flowstart_emulator::{Recording, World, WorldConfig};
 use flowstart_network::LossConfig;
 use flowstart_units::{Bytes, Rate, Span, Time};
 
-use support::{link, skipped, turn};
+use support::{link, skipped, socket, turn};
 
 const CONFIG: RunConfig = RunConfig {
     until: Time::from_nanos(30_000_000_000),
+    ends_world: false,
     stop_when_complete: true,
     sample: Span::ZERO,
     seed: 1,
@@ -250,4 +251,77 @@ fn writes_that_wait_together_have_one_stamp() {
     let Some(found) = tries.next() else { panic!("three times nothing arrived") };
     let Some((messages, all)) = found else { return };
     assert!(!all.is_empty() && (all.len() as u64) < messages.max(200), "{} of {messages}", all.len());
+}
+
+/// Datagrams of 1000 bytes at so many Mbit/s.
+fn datagrams(mbps: u64, lasting: Span) -> FlowConfig {
+    let (rate, packet) = (Rate::from_mbps(mbps), 1000);
+    let traffic = Traffic::Udp { rate, packet, poisson: false, lasting, ecn: false };
+    FlowConfig { from: 0, to: 1, start: Time::ZERO, traffic }
+}
+
+/// What a kernel still had to send at the end was waited for, and counted.
+#[test]
+fn nothing_is_counted_that_happens_after_the_end() {
+    let Some(_turn) = turn() else { return };
+    let (rate, second) = (20, Span::from_secs(1));
+    let back = Span::from_millis(50);
+    let config = WorldConfig::pair(link(rate, Span::from_millis(50), 500), back);
+    let recording = Arc::new(Mutex::new(Recording::new(&config.links, Span::from_millis(100))));
+    let sink = recording.clone();
+    let world = World::start_with(config, move |record| sink.lock().unwrap().add(record)).unwrap();
+    let greedy = Traffic::Tcp { congestion: None, workload: Workload::Greedy };
+    let greedy = FlowConfig { from: 0, to: 1, start: Time::ZERO, traffic: greedy };
+    let run_for = RunConfig { until: Time::ZERO + second, ends_world: true, stop_when_complete: false, ..CONFIG };
+    let began = Instant::now();
+    let outcomes = run(&world, &[greedy, datagrams(1, second)], &[], run_for, &|| false).unwrap();
+    let outcome = world.finish().unwrap();
+    assert!(began.elapsed() < Duration::from_millis(1500), "{:?}", began.elapsed());
+    assert_eq!(outcome.ended, run_for.until);
+    let carries = Rate::from_mbps(rate).as_bps() / 8;
+    assert!(outcomes.flows[0].delivered < carries, "{}", outcomes.flows[0].delivered);
+    assert!(outcome.links[0].bytes.get() <= carries + 1500, "{:?}", outcome.links[0]);
+    let recording = recording.lock().unwrap();
+    assert!(recording.links()[0].bins.len() <= 10, "{} bins of 100 ms", recording.links()[0].bins.len());
+    // Every datagram counts as sent, wherever it is.
+    let [_, udp] = &outcomes.flows[..] else { panic!("two flows") };
+    let udp = recording.flow(&udp.key.unwrap()).unwrap();
+    assert!((124..=126).contains(&udp.packets), "{udp:?}");
+    assert_eq!(udp.packets, udp.left + udp.dropped + udp.stayed, "{udp:?}");
+}
+
+/// Only packets whose fate was decided were counted.
+#[test]
+fn packets_that_still_wait_at_the_end_have_been_sent() {
+    let Some(_turn) = turn() else { return };
+    let config = WorldConfig::pair(link(1, Span::from_millis(5), 1000), Span::from_millis(5));
+    let recording = Arc::new(Mutex::new(Recording::new(&config.links, Span::from_millis(100))));
+    let sink = recording.clone();
+    let world = World::start_with(config, move |record| sink.lock().unwrap().add(record)).unwrap();
+    let (until, lasting) = (Time::ZERO + Span::from_millis(400), Span::from_millis(200));
+    // 250 datagrams, of which 50 pass.
+    let run_for = RunConfig { until, ends_world: true, stop_when_complete: false, ..CONFIG };
+    let outcomes = run(&world, &[datagrams(10, lasting)], &[], run_for, &|| false).unwrap();
+    let outcome = world.finish().unwrap();
+    let recording = recording.lock().unwrap();
+    let flow = recording.flow(&outcomes.flows[0].key.unwrap()).unwrap();
+    assert_eq!((flow.packets, flow.data_packets, flow.dropped), (250, 250, 0), "{flow:?}");
+    assert!((40..=51).contains(&flow.left), "{flow:?}");
+    assert_eq!((flow.left + flow.stayed, flow.stayed), (250, outcome.links[0].stored), "{flow:?}");
+    assert!(flow.last < until && flow.last_left >= until - Span::from_millis(20), "{flow:?}");
+}
+
+/// The run went on without it, and failed when it was over.
+#[test]
+fn a_flow_that_fails_ends_the_run() {
+    let Some(_turn) = turn() else { return };
+    let world = World::start(WorldConfig::pair(link(10, Span::ZERO, 100), Span::ZERO)).unwrap();
+    let taken = socket(&world, 0, world.hosts()[0].address(), 5202);
+    let began = Instant::now();
+    let flows = [transfer(Span::from_secs(20), 1), datagrams(1, Span::from_secs(10))];
+    let outcomes = run(&world, &flows, &[], CONFIG, &|| false).unwrap();
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    let said = outcomes.flows[1].error.as_ref().expect("its port is taken");
+    assert!(said.contains("in use"), "{said}");
+    drop(taken);
 }

@@ -182,7 +182,15 @@ pub(super) fn command(
     let listening = listen(program, &hosts, pair, cancel)?;
     let (seed, run, sample) = (compiled.simulation.seed, compiled.simulation.run, Span::ZERO);
     // The others stay until the program has ended.
-    let config = RunConfig { until: Time::NEVER, stop_when_complete: false, sample, seed, run, stamped: None };
+    let config = RunConfig {
+        until: Time::NEVER,
+        ends_world: false,
+        stop_when_complete: false,
+        sample,
+        seed,
+        run,
+        stamped: None,
+    };
     let ended = AtomicBool::new(false);
     let over = || ended.load(Ordering::Relaxed) || cancel.is_cancelled() || world.has_failed();
     let most = most_bytes(rate, message, until.since(begin).as_nanos().div_ceil(1_000_000_000));

@@ -1,6 +1,6 @@
 //! From a compiled scenario to a world of hosts, links and routes.
 
-use flowstart_emulator::{HostConfig, HostId, LinkId, PacketRecord, RouteConfig, Timing, WorldConfig};
+use flowstart_emulator::{Fate, HostConfig, HostId, LinkId, PacketRecord, RouteConfig, Timing, WorldConfig};
 use flowstart_network::{LinkConfig, QueueConfig, RateSchedule};
 use flowstart_scenario::Compiled;
 use flowstart_simulator::{FlowConfig, SimulationConfig, Traffic};
@@ -31,9 +31,10 @@ pub(super) struct WayEnds {
 
 impl WayEnds {
     /// When a packet left the sending host, if this is where that is seen, and when the other host
-    /// gets it, if it does; `None` on links between.
+    /// gets it, if it does; `None` on links between, and of what still waits at the end.
     pub(super) fn seen(&self, record: &PacketRecord<'_>) -> Option<(Option<Time>, Option<Time>)> {
-        if record.link != self.first && record.link != self.last {
+        let stayed = matches!(record.fate, Fate::Stayed { .. });
+        if stayed || (record.link != self.first && record.link != self.last) {
             return None;
         }
         let left = (record.link == self.first).then(|| Time::ZERO + record.arrived.since(Time::ZERO + self.before));

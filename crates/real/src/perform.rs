@@ -88,7 +88,8 @@ pub(super) fn perform(
         move |record: &PacketRecord<'_>| {
             recording.lock().unwrap_or_else(PoisonError::into_inner).add(record);
             captures.add(record);
-            if let Some(log) = &log {
+            // What has not reached a link by the end is nothing that any of them saw.
+            if let Some(log) = log.as_ref().filter(|_| record.arrived <= record.time()) {
                 log.lock().unwrap_or_else(PoisonError::into_inner).push(logged(record));
             }
         }
@@ -99,6 +100,7 @@ pub(super) fn perform(
     let sample = scenario.output.sample;
     let config = RunConfig {
         until,
+        ends_world: true,
         stop_when_complete,
         sample: if sample.is_zero() && !wanted.log { sample } else { sample.clamp(*SAMPLES.start(), *SAMPLES.end()) },
         seed: simulation.seed,

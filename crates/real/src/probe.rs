@@ -79,7 +79,8 @@ pub(super) fn probe(
     let _carried = carry(&world, is_used(&plan.flows, &plan.sessions), &|_| ())?;
     prepare_hosts(&compiled, &layout, &world)?;
     let (seed, run, sample) = (compiled.simulation.seed, compiled.simulation.run, Span::ZERO);
-    let config = RunConfig { until, stop_when_complete: false, sample, seed, run, stamped: Some(flow) };
+    let config =
+        RunConfig { until, ends_world: false, stop_when_complete: false, sample, seed, run, stamped: Some(flow) };
     let (done, read) = (AtomicU64::new(0), Mutex::new(Vec::new()));
     let hear = |number: usize, now: Time, total: u64| {
         if number != flow {

@@ -190,7 +190,7 @@ pub(super) fn run(
     let shared = Arc::new(Shared { stack, over: AtomicBool::new(false), open: AtomicUsize::new(0) });
     // Handshake, a retry and the request take three round trips, of which the plan knows one.
     let rtt = longest_rtt(&compiled.simulation, config.until);
-    let config = traffic::RunConfig { until: config.until + rtt * 3, ..config };
+    let config = traffic::RunConfig { until: config.until + rtt * 3, ends_world: false, ..config };
     let mut flows = Vec::new();
     for number in 0..plan.flows.len() {
         let heard = listener.as_ref().filter(|listener| listener.flow == number).map(|it| it.heard.clone());

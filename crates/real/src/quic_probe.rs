@@ -60,7 +60,8 @@ pub(super) fn probe(
     let world = World::start_with(layout.config.clone(), sink)?;
     prepare_hosts(&compiled, &layout, &world)?;
     let (seed, run) = (compiled.simulation.seed, compiled.simulation.run);
-    let config = RunConfig { until, stop_when_complete: false, sample: Span::ZERO, seed, run, stamped: None };
+    let config =
+        RunConfig { until, ends_world: false, stop_when_complete: false, sample: Span::ZERO, seed, run, stamped: None };
     let (heard, hearing) = channel();
     let (ran, listened) = std::thread::scope(|scope| {
         let ear = scope.spawn(move || listen(hearing, message.get(), gap, tell));

@@ -97,12 +97,13 @@ pub(super) fn play_back(performed: &Performed, observer: &mut dyn Observer) -> O
             continue;
         }
         let decided = match logged.fate {
-            Fate::Sent { began, .. } => began,
-            Fate::Dropped { at, .. } => at,
-            Fate::Lost => logged.arrived,
+            Fate::Sent { began, .. } => Some(began),
+            Fate::Dropped { at, .. } => Some(at),
+            Fate::Lost => Some(logged.arrived),
+            Fate::Stayed { .. } => None,
         };
         events.push((logged.arrived, ReplayEvent::Arrived(logged), *flow));
-        events.push((decided, ReplayEvent::Decided(logged), *flow));
+        events.extend(decided.map(|decided| (decided, ReplayEvent::Decided(logged), *flow)));
         if let Some(delivery) = logged.delivery {
             events.push((delivery, ReplayEvent::Delivered(logged), *flow));
         }
@@ -138,6 +139,8 @@ pub(super) fn play_back(performed: &Performed, observer: &mut dyn Observer) -> O
                         player.outcome.count_drop(packet);
                         observer.dropped(now, logged.link, packet, None);
                     }
+                    // Nothing was decided.
+                    Fate::Stayed { .. } => {}
                 }
             }
             ReplayEvent::Delivered(logged) => {

@@ -63,6 +63,8 @@ impl Frame for Handle {
 pub(super) struct Pool {
     bytes: Vec<u8>,
     lengths: Vec<u32>,
+    /// The link that each frame waits at, and how it arrived there.
+    waiting: Vec<Option<(u16, Handle)>>,
     free: Vec<u32>,
     room: usize,
     most: usize,
@@ -76,7 +78,8 @@ const MOST_BYTES: usize = 256 << 20;
 impl Pool {
     /// Room for frames of at most `room` bytes.
     pub(super) fn new(room: usize) -> Self {
-        let mut pool = Self { bytes: Vec::new(), lengths: Vec::new(), free: Vec::new(), room, most: MOST_BYTES / room };
+        let (bytes, lengths, waiting, free) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut pool = Self { bytes, lengths, waiting, free, room, most: MOST_BYTES / room };
         pool.grow(AT_FIRST);
         pool
     }
@@ -86,6 +89,7 @@ impl Pool {
         let after = frames.min(self.most);
         self.bytes.resize(after * self.room, 0);
         self.lengths.resize(after, 0);
+        self.waiting.resize(after, None);
         self.free.reserve(after.saturating_sub(self.free.len()));
         self.free.extend((before as u32..after as u32).rev());
     }
@@ -121,9 +125,27 @@ impl Pool {
         &mut self.bytes[start..start + self.lengths[place as usize] as usize]
     }
 
+    /// A frame arrives at a link.
+    #[inline]
+    pub(super) fn comes(&mut self, link: u16, handle: Handle) {
+        self.waiting[handle.place as usize] = Some((link, handle));
+    }
+
+    /// A frame waits no longer.
+    #[inline]
+    pub(super) fn goes(&mut self, place: u32) {
+        self.waiting[place as usize] = None;
+    }
+
+    /// The frames that wait, each with its link.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = (u16, Handle)> {
+        self.waiting.iter().copied().flatten()
+    }
+
     /// Gives a frame's place back.
     #[inline]
     pub(super) fn release(&mut self, place: u32) {
+        self.goes(place);
         self.free.push(place);
     }
 

@@ -18,7 +18,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::os::fd::AsFd as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::EventFd;
@@ -99,6 +100,10 @@ pub(crate) struct Engine {
     counts: Counts,
     looks: Looks,
     budget: Budget,
+    /// When everything ends, in nanoseconds.
+    end: Arc<AtomicU64>,
+    /// It has: nothing more happens.
+    ended: bool,
     #[cfg(test)]
     fault: Option<plan::Fault>,
 }
@@ -149,6 +154,8 @@ impl Engine {
             counts: Counts::default(),
             looks: Looks::new(clock.now(), plan.timing.stall),
             budget: Budget::new(clock.now(), None, 0),
+            end: plan.end,
+            ended: false,
             #[cfg(test)]
             fault: plan.fault,
         }
@@ -164,10 +171,11 @@ impl Engine {
         self.budget = Budget::new(self.clock.now(), limit, clock::thread_time());
         let ended = catch_unwind(AssertUnwindSafe(|| self.work(stop, waker)));
         let fault = ended.err().map(|panic| message(&*panic));
+        if !self.ended {
+            self.count_full();
+        }
         // Whoever reads the records gets the last ones, and hears that there are no more.
         self.recorder = None;
-        let full: u64 = self.entrances.iter().map(|entrance| entrance.ring.dropped()).sum();
-        self.counts.no_room += full;
         (self.counts.stalls, self.counts.longest_stall) = (self.looks.stalls, self.looks.longest);
         tell(Report {
             links: self.names.iter().copied().zip(self.links.iter().map(Link::outcome)).collect(),
@@ -188,10 +196,66 @@ impl Engine {
             self.looks.at(now);
             #[cfg(test)]
             self.fail();
+            if self.ended {
+                self.sleep_unless_woken(now + LONGEST_SLEEP, waker);
+                continue;
+            }
             self.take_in();
-            self.proceed(now);
-            self.wait(now, waker);
+            let end = self.end();
+            self.proceed(now, end);
+            // Until then packets of before the end may still become visible.
+            if now - self.timing.settle > end {
+                self.finish(now, end);
+            } else {
+                self.wait(now, waker);
+            }
         }
+        if !self.ended {
+            let now = self.clock.now();
+            self.finish(now, now.min(self.end()));
+        }
+    }
+
+    /// When everything ends, as far as is known now.
+    fn end(&self) -> Time {
+        Time::from_nanos(self.end.load(Ordering::Relaxed))
+    }
+
+    /// Everything has ended at `end`: takes in what was sent until then, and writes down what is
+    /// still on its way.
+    fn finish(&mut self, now: Time, end: Time) {
+        let newest = |engine: &Self| engine.arrivals.back().map_or(Time::ZERO, |(time, _)| *time);
+        while self.take_in() > 0 && newest(self) <= end {
+            self.proceed(now, end);
+        }
+        self.proceed(now, end);
+        self.count_full();
+        self.ended = true;
+        let at_links = self.pool.waiting();
+        let on_the_way = self.steps.iter().filter_map(|Reverse(due)| match due.what {
+            Step::Reach(handle) => Some((due.time, handle)),
+            Step::Wake(_) => None,
+        });
+        let on_the_way = on_the_way.chain(self.arrivals.iter().copied()).filter_map(|(time, handle)| {
+            // Who has passed a link already has been written down there.
+            let sent_before = handle.step == 0 && handle.arrived <= end;
+            let first = self.routes[usize::from(handle.route)].links.first().filter(|_| sent_before)?;
+            Some((*first, Handle { arrived: time.max(end + Span::from_nanos(1)), ..handle }))
+        });
+        let mut stayed: Vec<(u16, Handle)> = at_links.chain(on_the_way).collect();
+        stayed.sort_by_key(|(_, handle)| handle.arrived);
+        for (link, handle) in stayed {
+            self.note(link, &handle, Fate::Stayed { at: end }, Time::NEVER);
+        }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.flush();
+        }
+    }
+
+    /// Frames that found no room in a ring are lost.
+    fn count_full(&mut self) {
+        let full: u64 = self.entrances.iter().map(|entrance| entrance.ring.dropped()).sum();
+        self.counts.no_room += full;
     }
 
     /// Faults that tests ask for.
@@ -206,9 +270,9 @@ impl Engine {
         }
     }
 
-    /// Takes packets from the rings, in the order of their stamps.
-    fn take_in(&mut self) {
-        let mut reading = None;
+    /// Takes packets from the rings, in the order of their stamps, and says how many.
+    fn take_in(&mut self) -> usize {
+        let (mut reading, mut frames) = (None, 0);
         let before = self.arrivals.len();
         for number in 0..self.entrances.len() {
             for _ in 0..AT_ONCE {
@@ -264,6 +328,7 @@ impl Engine {
                     };
                     Some((stamp + before, handle, !before.is_zero()))
                 });
+                frames += usize::from(taken.is_some());
                 match taken {
                     None => break,
                     Some(None) => {}
@@ -276,13 +341,15 @@ impl Engine {
         if self.arrivals.len() > before && !self.arrivals.iter().is_sorted_by_key(|(time, _)| *time) {
             self.arrivals.make_contiguous().sort_by_key(|(time, _)| *time);
         }
+        frames
     }
 
-    /// Does everything that is due at `now`, in order of time.
-    fn proceed(&mut self, now: Time) {
+    /// Does everything that is due at `now`, in order of time, but nothing that is after the end.
+    fn proceed(&mut self, now: Time, end: Time) {
         // Packets stamped in the last moments may not be visible yet; steps wait for them if they
         // can.
         let settled = if self.leeway.is_zero() { now } else { now - self.timing.settle };
+        let (now, settled) = (now.min(end), settled.min(end));
         loop {
             let departure = self.departures.peek().map_or(Time::NEVER, |Reverse(due)| due.time);
             if departure <= now {
@@ -329,14 +396,15 @@ impl Engine {
                 self.schedule_departure(time, handle);
             }
             Some(link) => {
-                let link = *link;
-                self.operate(link, |engine, events| {
+                let number = *link;
+                self.operate(number, |engine, events| {
                     let Self { links, pool, .. } = engine;
-                    let link = &mut links[usize::from(link)];
+                    let link = &mut links[usize::from(number)];
                     let packet = |pool: &mut Pool| link.requests.arrives(&mut pool.get_mut(handle.place)[ETHERNET..]);
                     if link.requests.drops() && !packet(pool) {
                         return link.lose(Handle { arrived: now, ..handle }, events);
                     }
+                    pool.comes(number, Handle { arrived: now, marked_here: false, ..handle });
                     link.arrive(now, handle, events);
                 });
             }
@@ -374,6 +442,7 @@ impl Engine {
                     self.pool.release(handle.place);
                 }
                 PacketEvent::Sent { mut frame, done, arrival } => {
+                    self.pool.goes(frame.place);
                     let route = &self.routes[usize::from(frame.route)];
                     let last = usize::from(frame.step) + 1 >= route.links.len();
                     let after = route.after;
@@ -466,12 +535,19 @@ impl Engine {
             // Packets that come meanwhile can wait for the next look.
             return self.sleep_until(wake.min(moment + self.leeway));
         }
+        self.looks.sleeps_until(wake);
         let mut fds: Vec<PollFd<'_>> =
             self.entrances.iter().map(|entrance| PollFd::new(entrance.ring.fd(), PollFlags::POLLIN)).collect();
         fds.push(PollFd::new(waker.as_fd(), PollFlags::POLLIN));
-        self.looks.sleeps_until(wake);
         // An interrupted wait is a short one.
         let _ = ppoll(&mut fds, Some(clock::timespec(wake.since(moment))), None);
+    }
+
+    /// Sleeps until it is to stop, but not longer than this.
+    fn sleep_unless_woken(&mut self, wake: Time, waker: &EventFd) {
+        self.looks.sleeps_until(wake);
+        let mut fds = [PollFd::new(waker.as_fd(), PollFlags::POLLIN)];
+        let _ = ppoll(&mut fds, Some(clock::timespec(wake.since(self.clock.now()))), None);
     }
 
     fn sleep_until(&mut self, wake: Time) {

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use flowstart_network::LinkConfig;
 use flowstart_units::Span;
@@ -80,6 +82,8 @@ pub(crate) struct Plan {
     /// Engines of the world, which share the processors.
     pub(crate) engines: usize,
     pub(crate) recorder: Option<Recorder>,
+    /// When everything ends, in nanoseconds of the world's clock; it may still be told.
+    pub(crate) end: Arc<AtomicU64>,
     #[cfg(test)]
     pub(crate) fault: Option<Fault>,
 }

@@ -16,7 +16,7 @@ use crate::config::HostId;
 use crate::wire::FlowKey;
 
 pub use play::{MOST_CONNECTIONS, port_of, run, run_watched};
-pub use tcp::congestion_controls;
+pub use tcp::{congestion_controls, has_congestion_control};
 pub use tcp_info::TcpInfo;
 
 /// A flow between two hosts.
@@ -125,6 +125,9 @@ pub struct SessionConfig {
 pub struct RunConfig {
     /// When everything ends, on the world's clock.
     pub until: Time,
+    /// The world's links end at the same time ([`World::end_at`](crate::World::end_at)), so that
+    /// their sums and records are of exactly that time.
+    pub ends_world: bool,
     /// End as soon as all sized transfers are complete and all users have all replies.
     pub stop_when_complete: bool,
     /// How often the kernel is asked about connections; zero for only at the end.

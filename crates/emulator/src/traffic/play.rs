@@ -84,6 +84,9 @@ pub fn run_watched(
     let mut items: Vec<Item<'_>> = flows.iter().enumerate().map(|(number, flow)| Item::Flow(number, flow)).collect();
     items.extend(sessions.iter().enumerate().map(|(number, session)| Item::Session(number, session)));
     items.sort_by_key(Item::start);
+    if config.ends_world {
+        world.end_at(config.until);
+    }
     let stage = Play { world, scene: &scene, flows: &shared, sessions: &users };
     std::thread::scope(|scope| {
         let began = thread(scope, "starter", || {
@@ -98,6 +101,9 @@ pub fn run_watched(
         });
         if began.is_ok() {
             scene.observe();
+        }
+        if config.ends_world {
+            world.end_at(world.clock().now().min(config.until));
         }
         scene.end();
         began
@@ -120,7 +126,7 @@ fn wait_for_turn(scene: &Scene<'_>, start: Time) -> bool {
 /// Every connection has four descriptors while it lasts.
 fn allow_many_files() {
     if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
-        // Where it is not allowed, opening the one too many says so.
+        // Where it is not allowed, opening the one too many fails, and says so.
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
     }
 }

@@ -40,10 +40,16 @@ impl Shared {
         change(&mut lock(&self.outcome));
     }
 
-    pub(super) fn fail(&self, error: impl std::fmt::Display) {
+    /// Something failed, and everything ends: without this flow the others are not what was asked
+    /// for. At the end connections are not closed in order, which is no failure.
+    pub(super) fn fail(&self, error: impl std::fmt::Display, scene: &Scene<'_>) {
+        if scene.over() {
+            return;
+        }
         self.change(|outcome| {
             outcome.error.get_or_insert_with(|| error.to_string());
         });
+        scene.end();
     }
 
     pub(super) fn outcome(&self) -> FlowOutcome {
@@ -111,6 +117,11 @@ impl<'a> Scene<'a> {
 
     pub(super) fn over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
+    }
+
+    /// True if what happens now is after the end.
+    pub(super) fn is_past(&self, now: Time) -> bool {
+        now >= self.config.until || self.over()
     }
 
     /// A sized transfer or a session is complete.

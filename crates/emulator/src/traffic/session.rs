@@ -29,10 +29,12 @@ pub(super) struct SessionShared {
 }
 
 impl SessionShared {
-    /// Something failed; at the end connections are not closed in order, which is no failure.
+    /// Something failed, and everything ends; at the end connections are not closed in order, which
+    /// is no failure.
     fn fail(&self, error: impl std::fmt::Display, scene: &Scene<'_>) {
         if !scene.over() {
             lock(&self.error).get_or_insert_with(|| error.to_string());
+            scene.end();
         }
     }
 
@@ -47,7 +49,7 @@ impl SessionShared {
 }
 
 /// Reads all of `bytes`; false if everything ended before, or at the end of the stream.
-fn read_whole(stream: &mut TcpStream, bytes: &mut [u8], scene: &Scene<'_>) -> io::Result<bool> {
+fn read_whole(mut stream: &TcpStream, bytes: &mut [u8], scene: &Scene<'_>) -> io::Result<bool> {
     let mut read = 0;
     while read < bytes.len() {
         match stream.read(&mut bytes[read..]) {
@@ -80,22 +82,25 @@ pub(super) fn serve(listener: &TcpListener, config: &SessionConfig, scene: &Scen
             Err(error) => return session.fail(error, scene),
         };
         let shared = Arc::<Shared>::default();
-        if let Err(error) = answer(stream, config, scene, session, &shared) {
+        if let Err(error) = answer(&stream, config, scene, session, &shared) {
             session.fail(error, scene);
         }
         scene.settle(&shared);
+        if scene.over() {
+            tcp::forget(&stream);
+        }
     }
 }
 
 /// Answers the requests of one connection.
 fn answer(
-    mut stream: TcpStream,
+    stream: &TcpStream,
     config: &SessionConfig,
     scene: &Scene<'_>,
     session: &SessionShared,
     shared: &Arc<Shared>,
 ) -> io::Result<()> {
-    prepare(&stream)?;
+    prepare(stream)?;
     let (own, peer) = (stream.local_addr()?, stream.peer_addr()?);
     let opened = *lock(&session.opened);
     shared.change(|outcome| {
@@ -117,8 +122,8 @@ fn answer(
     }
     scene.watch(shared, OwnedFd::from(stream.try_clone()?));
     let mut request = [0; REQUEST];
-    while read_whole(&mut stream, &mut request, scene)? {
-        if !tcp::write(&mut stream, u64::from_be_bytes(request), scene) {
+    while read_whole(stream, &mut request, scene)? {
+        if !tcp::write(stream, u64::from_be_bytes(request), scene) {
             break;
         }
     }
@@ -197,6 +202,7 @@ fn fetch(stream: &mut TcpStream, bytes: Bytes, scene: &Scene<'_>, session: &Sess
         let wanted = usize::try_from(left).unwrap_or(usize::MAX).min(READ);
         match stream.read(&mut buffer[..wanted]) {
             Ok(0) => return Ok(false),
+            Ok(_) if scene.is_past(scene.clock.now()) => return Ok(false),
             Ok(read) => {
                 left -= read as u64;
                 // The server has written this down before it answered.

@@ -32,6 +32,20 @@ pub fn congestion_controls() -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
+/// Fails if the kernel has no congestion control of this name, and no module that brings it. Whether
+/// this process may use it is seen where it is used.
+///
+/// # Errors
+/// [`Error::NotPossible`] with those it has.
+pub fn has_congestion_control(name: &str) -> Result<(), Error> {
+    let socket = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)
+        .map_err(|error| Error::doing("open a socket", error))?;
+    match setsockopt(&socket, sockopt::TcpCongestion, &OsString::from(name)) {
+        Err(nix::Error::ENOENT) => use_control(&socket, name),
+        _ => Ok(()),
+    }
+}
+
 /// A listener; with the congestion control of the sender, which some (DCTCP) need at both ends.
 pub(super) fn listen(host: &Host, port: u16, congestion: Option<&str>) -> Result<TcpListener, Error> {
     let address = SocketAddr::new(host.address(), port);
@@ -79,21 +93,25 @@ pub(super) fn receive(listener: &TcpListener, number: usize, size: Option<u64>, 
     let mut stream = match accept(listener, scene) {
         Ok(Some(stream)) => stream,
         Ok(None) => return,
-        Err(error) => return shared.fail(error),
+        Err(error) => return shared.fail(error, scene),
     };
     if let Err(error) = stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(Some(TIMEOUT))) {
-        return shared.fail(error);
+        return shared.fail(error, scene);
     }
     let (mut bytes, mut total) = (vec![0; READ], 0);
     loop {
         match stream.read(&mut bytes) {
             Ok(0) => return,
             Ok(read) => {
+                let now = scene.clock.now();
+                // What senders' kernels still have would come for seconds.
+                if scene.is_past(now) {
+                    return;
+                }
                 total += read as u64;
                 shared.delivered.store(total, Ordering::Relaxed);
-                (scene.read)(number, scene.clock.now(), total);
+                (scene.read)(number, now, total);
                 if Some(total) == size {
-                    let now = scene.clock.now();
                     shared.change(|outcome| outcome.completed = Some(now));
                     scene.completed();
                 }
@@ -122,10 +140,10 @@ pub(super) fn send(
     let now = scene.clock.now();
     shared.change(|outcome| outcome.started = Some(now));
     let opened = host.run(|| connect_to(SocketAddr::new(address, port), congestion.as_deref(), scene));
-    let mut stream = match opened.and_then(|opened| opened) {
+    let stream = match opened.and_then(|opened| opened) {
         Ok(Some(stream)) => stream,
         Ok(None) => return,
-        Err(error) => return shared.fail(error),
+        Err(error) => return shared.fail(error, scene),
     };
     if let (Ok(own), Ok(peer)) = (stream.local_addr(), stream.peer_addr()) {
         let key = FlowKey {
@@ -141,7 +159,7 @@ pub(super) fn send(
         scene.watch(shared, OwnedFd::from(copy));
     }
     if let Err(error) = stream.set_write_timeout(Some(TIMEOUT)).and_then(|()| stream.set_nodelay(true)) {
-        return shared.fail(error);
+        return shared.fail(error, scene);
     }
     let mut stamps = stamped.then(|| Stamps::ask(&stream, scene.clock)).and_then(|asked| match asked {
         Ok(stamps) => Some(stamps),
@@ -151,13 +169,13 @@ pub(super) fn send(
         }
     });
     let done = match workload {
-        Workload::Greedy => write(&mut stream, u64::MAX, scene),
-        Workload::Sized(size) => write(&mut stream, size.get(), scene),
+        Workload::Greedy => write(&stream, u64::MAX, scene),
+        Workload::Sized(size) => write(&stream, size.get(), scene),
         Workload::Paced { rate, message, poisson, lasting } => {
             let mut gaps = Gaps::new(rate.transmission_time(*message), *poisson, seed);
             let (mut next, end) = (flow.start, flow.start + *lasting);
             loop {
-                if next >= end || !scene.wait_until(next) || !write(&mut stream, message.get(), scene) {
+                if next >= end || !scene.wait_until(next) || !write(&stream, message.get(), scene) {
                     break true;
                 }
                 stamps.iter_mut().for_each(|stamps| stamps.take(&stream));
@@ -166,7 +184,7 @@ pub(super) fn send(
         }
         Workload::Script(writes) => {
             writes.iter().all(|(after, bytes): &(Span, Bytes)| {
-                scene.wait_until(flow.start + *after) && write(&mut stream, bytes.get(), scene)
+                scene.wait_until(flow.start + *after) && write(&stream, bytes.get(), scene)
             });
             true
         }
@@ -182,12 +200,21 @@ pub(super) fn send(
     // A transfer is watched until all of it is acknowledged, others to the end.
     let sized = workload.size().is_some();
     let acknowledged = || TcpInfo::of(stream.as_fd()).is_ok_and(|info| info.unacked == 0);
-    while scene.wait_until(scene.clock.now() + LOOK) {
-        if sized && lock(&shared.outcome).completed.is_some() && acknowledged() {
-            break;
-        }
+    let is_whole = || sized && lock(&shared.outcome).completed.is_some() && acknowledged();
+    let mut over = false;
+    while !over && !is_whole() {
+        over = !scene.wait_until(scene.clock.now() + LOOK);
     }
     scene.settle(shared);
+    if over {
+        forget(&stream);
+    }
+}
+
+/// What a connection has not sent by the end is not sent any more.
+pub(super) fn forget(stream: &TcpStream) {
+    // Where that is not possible the kernel gives it up later.
+    let _ = setsockopt(stream, sockopt::Linger, &libc::linger { l_onoff: 1, l_linger: 0 });
 }
 
 /// Opens a connection from the host that the calling thread is in; `None` if everything ended
@@ -238,7 +265,7 @@ fn wait(socket: &impl std::os::fd::AsFd, event: PollFlags) -> bool {
 }
 
 /// Writes so many bytes; false if everything ended before.
-pub(super) fn write(stream: &mut TcpStream, mut left: u64, scene: &Scene<'_>) -> bool {
+pub(super) fn write(mut stream: &TcpStream, mut left: u64, scene: &Scene<'_>) -> bool {
     static ZEROS: [u8; CHUNK] = [0; CHUNK];
     while left > 0 {
         if scene.over() {

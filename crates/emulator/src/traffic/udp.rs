@@ -34,11 +34,12 @@ pub(super) fn receive(socket: &UdpSocket, scene: &Scene<'_>, shared: &Shared) {
     let mut bytes = vec![0; usize::from(u16::MAX)];
     while !scene.over() {
         match socket.recv(&mut bytes) {
-            Ok(length) => {
+            Ok(length) if !scene.is_past(scene.clock.now()) => {
                 shared.delivered.fetch_add(length as u64 + u64::from(HEADERS), Ordering::Relaxed);
             }
+            Ok(_) => return,
             Err(error) if is_pause(&error) => {}
-            Err(error) => return shared.fail(error),
+            Err(error) => return shared.fail(error, scene),
         }
     }
 }
@@ -55,10 +56,10 @@ pub(super) fn send(
     let Traffic::Udp { rate, packet, poisson, lasting, ecn } = flow.traffic else { return };
     let socket = match bind(host, port) {
         Ok(socket) => socket,
-        Err(error) => return shared.fail(error),
+        Err(error) => return shared.fail(error, scene),
     };
     if ecn && let Err(error) = setsockopt(&socket, sockopt::Ipv4Tos, &ECT0) {
-        return shared.fail(error);
+        return shared.fail(error, scene);
     }
     let key = FlowKey {
         source: host.address(),

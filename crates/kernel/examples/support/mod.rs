@@ -83,6 +83,9 @@ pub(crate) fn transfer(path: &Path, control: &str, bytes: u64) -> Tried<Transfer
     let noted = seen.clone();
     let world = World::start_with(config, move |record| {
         let Some(tcp) = record.tcp().filter(|tcp| tcp.payload > 0) else { return };
+        if let Fate::Stayed { .. } = record.fate {
+            return;
+        }
         noted.lock().unwrap_or_else(PoisonError::into_inner).push(Seen {
             arrived: record.arrived,
             waited: matches!(record.fate, Fate::Sent { .. }).then(|| record.waited()).flatten(),
