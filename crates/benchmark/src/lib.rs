@@ -54,7 +54,7 @@ use flowstart_race::{Race, RaceError};
 pub use document::{BENCHMARK_SCHEMA_VERSION, verdict_name};
 pub use measured::{MeasuredError, ParquetReader, Records, measured, rates_measured, tells_rates};
 pub use parts::Parts;
-pub use probed::{Kept, ProbedRate};
+pub use probed::{Kept, KeptOf, KeptRate, ProbedRate};
 
 pub use flowstart_probing::Part;
 

@@ -6,19 +6,38 @@ use flowstart_units::Rate;
 use super::{Attained, Benchmark, Parts};
 use flowstart_race::RaceError;
 
+/// Whose rates are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptOf<'a> {
+    /// What tables call the stack.
+    pub label: &'a str,
+    /// All that makes it another one if it changes: its command, its kernel's release. What was
+    /// kept of one is of no use for another.
+    pub identity: &'a str,
+}
+
+/// What is kept of a rate.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct KeptRate {
+    /// Its messages.
+    pub records: Vec<Record>,
+    /// What else is to be known of how it was measured, in the words of whoever measured it.
+    pub path: serde_json::Value,
+}
+
 /// Where rates that are finished are kept, so that a benchmark can go on later.
 pub trait Kept {
-    /// The messages of this rate of the stack with this label, if it was finished before.
+    /// This rate of a stack, if it was finished before.
     ///
     /// # Errors
     /// A sentence about what cannot be read.
-    fn known(&self, label: &str, rate: Rate) -> Result<Option<Vec<Record>>, String>;
+    fn known(&self, of: KeptOf<'_>, rate: Rate) -> Result<Option<KeptRate>, String>;
 
-    /// Keeps the messages of a rate that is finished.
+    /// Keeps a rate that is finished: its messages and its path, as in [`KeptRate`].
     ///
     /// # Errors
     /// A sentence about what cannot be written.
-    fn keep(&self, label: &str, rate: Rate, records: &[Record]) -> Result<(), String>;
+    fn keep(&self, of: KeptOf<'_>, rate: Rate, records: &[Record], path: serde_json::Value) -> Result<(), String>;
 }
 
 /// A rate of a real stack that was probed.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use flowstart_benchmark::{Attained, Benchmark, Kept, ProbedRate};
+use flowstart_benchmark::{Attained, Benchmark, Kept, KeptOf, ProbedRate};
 use flowstart_emulator::{Fidelity, traffic};
 use flowstart_parallel::Cancel;
 use flowstart_race::Contestant;
@@ -20,6 +20,7 @@ use super::commanded::{Commanded, Program, command, try_out};
 #[cfg(feature = "quic")]
 use super::controls::not_over_quic_of_path;
 use super::controls::{like, not_real_of_path, other_start};
+use super::kept::KeptPath;
 use super::probe::{Probed, probe};
 use super::stamps::StampCheck;
 
@@ -29,10 +30,10 @@ pub struct RealBenchmark {
     /// What was found out about each congestion control, in the order asked for; less if it was
     /// cancelled.
     pub attained: Vec<Attained>,
-    /// How faithful the path of each probe was.
+    /// How faithful the path of each probe was, those that were finished before among them.
     pub fidelities: Vec<Fidelity>,
     /// How the stamps of the probes' sockets agree with when packets were seen; `None` if no socket
-    /// of the kernel's TCP was probed now.
+    /// of the kernel's TCP was probed.
     pub stamps: Option<StampCheck>,
     /// Parts of the emulator that failed, each with its reason.
     pub faults: Vec<String>,
@@ -170,6 +171,18 @@ impl Stack {
         }
     }
 
+    /// All that makes it another stack if it changes: its name, settings or command lines, and the
+    /// release of the kernel; of this project's QUIC also the version.
+    fn identity(&self) -> String {
+        let server = match self {
+            Self::Program(Program { server: Some(server), .. }) => format!(", server `{server}`"),
+            #[cfg(feature = "quic")]
+            Self::Quic(..) => format!(", flowstart {}", env!("CARGO_PKG_VERSION")),
+            _ => String::new(),
+        };
+        self.conditions() + &server
+    }
+
     fn conditions(&self) -> String {
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         let linux = format!("Linux {}", release.trim());
@@ -208,6 +221,8 @@ pub fn benchmark(
     let mut all = RealBenchmark { complete: true, ..RealBenchmark::default() };
     let (mut over, mut left) = (0.0, rounds * stacks.len());
     for stack in stacks {
+        let (label, identity) = (stack.label(), stack.identity());
+        let of = KeptOf { label: &label, identity: &identity };
         let probing = Probing { benchmark, stack, like: stack.like()?, cancel };
         let mut done: Vec<ProbedRate> = Vec::new();
         let mut tried = false;
@@ -217,7 +232,7 @@ pub fn benchmark(
             let is_wanted = |rate: &Rate| last.is_none_or(|last| *rate <= last);
             let mut wanted: Vec<Rate> = rates.iter().copied().filter(is_wanted).collect();
             if let Some(kept) = kept {
-                let before = probing.known(kept, &wanted)?;
+                let before = probing.known((kept, of), &wanted, &mut all)?;
                 all.known += before.len();
                 wanted.retain(|rate| before.iter().all(|done| done.probe.rate != *rate));
                 done.extend(before);
@@ -238,16 +253,12 @@ pub fn benchmark(
             for probed in probing.round(&wanted, &tell) {
                 match probed {
                     Ok((one, probed)) => {
-                        all.fidelities.push(probed.fidelity);
-                        all.faults.extend(probed.faults);
-                        if let Some(stamps) = probed.stamps {
-                            all.stamps.get_or_insert_default().add(stamps);
-                        }
                         if let (Some(kept), Some(one)) = (kept, &one)
-                            && let Err(error) = kept.keep(&stack.label(), one.probe.rate, &one.records)
+                            && let Err(error) = keep((kept, of), one, &probed)
                         {
                             all.failed.get_or_insert(Error::Kept(error));
                         }
+                        all.heard(probed.fidelity, probed.faults, probed.stamps);
                         done.extend(one);
                     }
                     // Who asked for an end needs no reason for it.
@@ -261,7 +272,7 @@ pub fn benchmark(
             over += began.elapsed().as_secs_f64();
         }
         if done.is_empty() {
-            all.not_reached.push(stack.label());
+            all.not_reached.push(label);
         } else {
             all.attained.push(probing.attained(done)?);
         }
@@ -273,6 +284,23 @@ pub fn benchmark(
     }
     all.complete = !cancel.is_cancelled() && all.failed.is_none();
     Ok(all)
+}
+
+/// Keeps a rate with what is known of its path.
+fn keep((kept, of): (&dyn Kept, KeptOf<'_>), one: &ProbedRate, probed: &Probed) -> Result<(), String> {
+    let path = serde_json::to_value(KeptPath::of(probed)).map_err(|error| error.to_string())?;
+    kept.keep(of, one.probe.rate, &one.records, path)
+}
+
+impl RealBenchmark {
+    /// How faithful a path was.
+    fn heard(&mut self, fidelity: Fidelity, faults: Vec<String>, stamps: Option<StampCheck>) {
+        self.fidelities.push(fidelity);
+        self.faults.extend(faults);
+        if let Some(stamps) = stamps {
+            self.stamps.get_or_insert_default().add(stamps);
+        }
+    }
 }
 
 /// The record that a program wrote.
@@ -293,13 +321,21 @@ struct Probing<'a> {
 }
 
 impl Probing<'_> {
-    /// Those of these rates that were finished before.
-    fn known(&self, kept: &dyn Kept, rates: &[Rate]) -> Result<Vec<ProbedRate>, Error> {
+    /// Those of these rates that were finished before. A path that was not faithful then is not now.
+    fn known(
+        &self,
+        (kept, of): (&dyn Kept, KeptOf<'_>),
+        rates: &[Rate],
+        all: &mut RealBenchmark,
+    ) -> Result<Vec<ProbedRate>, Error> {
         let mut known = Vec::new();
         for rate in rates {
-            if let Some(records) = kept.known(&self.stack.label(), *rate).map_err(Error::Kept)? {
-                known.push(ProbedRate::again(self.benchmark, *rate, records).map_err(Error::Kept)?);
-            }
+            let Some(one) = kept.known(of, *rate).map_err(Error::Kept)? else { continue };
+            let path: KeptPath = serde_json::from_value(one.path)
+                .map_err(|error| Error::Kept(format!("what was kept of the path of {rate}: {error}")))?;
+            let (fidelity, faults, stamps) = path.again();
+            all.heard(fidelity, faults, stamps);
+            known.push(ProbedRate::again(self.benchmark, *rate, one.records).map_err(Error::Kept)?);
         }
         Ok(known)
     }

@@ -17,6 +17,7 @@ mod emulate;
 mod error;
 mod exit;
 pub mod fidelity;
+mod kept;
 mod layout;
 mod passing;
 mod perform;

@@ -14,9 +14,9 @@ pub struct StampCheck {
     /// Why the kernel refused to stamp, if it did.
     pub refused: Option<String>,
     /// How far the stamps of the driver are from when the packet was seen.
-    apart: Vec<Span>,
+    pub(super) apart: Vec<Span>,
     /// How long packets were in the queueing discipline.
-    queued: Vec<Span>,
+    pub(super) queued: Vec<Span>,
 }
 
 impl StampCheck {

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use flowstart_benchmark::{Benchmark, Kept};
+use flowstart_benchmark::{Benchmark, Kept, KeptOf, KeptRate};
 use flowstart_files::{why, write_atomically};
 use flowstart_service_curve::{Record, read_csv, write_csv};
 use flowstart_units::Rate;
@@ -23,27 +23,36 @@ const ENDING: &str = "bps.csv";
 /// How the name of the file ends that vouches for one of them.
 const SEAL: &str = "bps.json";
 
+/// Hexadecimal digits that tell stacks of one label apart.
+const APART: usize = 12;
+
 /// What a file of a finished rate was like when it was written.
 #[derive(PartialEq, Serialize, Deserialize)]
 struct Seal {
     rows: usize,
     blake3: String,
+    /// Whose rate it is.
+    #[serde(default)]
+    stack: String,
+    /// What else is to be known of how it was measured.
+    #[serde(default)]
+    path: serde_json::Value,
 }
 
 impl Seal {
-    fn of(text: &[u8], rows: usize) -> Self {
-        Self { rows, blake3: blake3::hash(text).to_hex().to_string() }
+    fn new(of: KeptOf<'_>, text: &[u8], rows: usize, path: serde_json::Value) -> Self {
+        Self { rows, blake3: blake3::hash(text).to_hex().to_string(), stack: of.identity.to_owned(), path }
     }
 
-    /// What is wrong with what was found in its place.
-    fn broken_by(&self, found: &Self) -> Option<String> {
-        match found {
-            same if same == self => None,
-            Self { rows, .. } if *rows < self.rows => {
-                Some(format!("it has {rows} of the {} rows that were written", self.rows))
-            }
-            _ => Some("it is not as it was written".to_owned()),
+    /// What is wrong with so many rows of text that were found in its place.
+    fn broken_by(&self, text: &[u8], rows: usize) -> Option<String> {
+        if blake3::hash(text).to_hex().as_str() == self.blake3 && rows == self.rows {
+            return None;
         }
+        Some(match rows < self.rows {
+            true => format!("it has {rows} of the {} rows that were written", self.rows),
+            false => "it is not as it was written".to_owned(),
+        })
     }
 }
 
@@ -113,8 +122,13 @@ impl Finished {
         Ok(())
     }
 
-    fn file(&self, label: &str, rate: Rate, ending: &str) -> PathBuf {
-        self.folder.join(format!("{}-{}{ending}", plain_name(label), rate.as_bps()))
+    /// The file of a rate. Two stacks of one label are told apart by a hash.
+    fn file(&self, of: KeptOf<'_>, rate: Rate, ending: &str) -> PathBuf {
+        let apart = match of.identity == of.label {
+            true => String::new(),
+            false => format!("-{}", &blake3::hash(of.identity.as_bytes()).to_hex()[..APART]),
+        };
+        self.folder.join(format!("{}{apart}-{}{ending}", plain_name(of.label), rate.as_bps()))
     }
 }
 
@@ -175,11 +189,11 @@ fn left_behind(folder: &Path) -> Result<Vec<PathBuf>, String> {
 }
 
 impl Kept for Finished {
-    fn known(&self, label: &str, rate: Rate) -> Result<Option<Vec<Record>>, String> {
+    fn known(&self, of: KeptOf<'_>, rate: Rate) -> Result<Option<KeptRate>, String> {
         if *self.earlier() {
             return Ok(None);
         }
-        let (path, seal) = (self.file(label, rate, ENDING), self.file(label, rate, SEAL));
+        let (path, seal) = (self.file(of, rate, ENDING), self.file(of, rate, SEAL));
         let again = "remove it to have the rate probed again, or leave --resume out to begin anew";
         let unusable =
             |path: &Path, error: &dyn std::fmt::Display| format!("cannot use {}: {error}; {again}", path.display());
@@ -194,15 +208,17 @@ impl Kept for Finished {
             None => {}
         }
         let sealed: Seal = serde_json::from_slice(&sealed).map_err(|error| unusable(&seal, &error))?;
-        match sealed.broken_by(&Seal::of(&text, records.len())) {
+        match sealed.broken_by(&text, records.len()) {
             Some(why) => Err(wrong(&why)),
-            None => Ok(Some(records)),
+            // Of another stack.
+            None if sealed.stack != of.identity => Ok(None),
+            None => Ok(Some(KeptRate { records, path: sealed.path })),
         }
     }
 
-    fn keep(&self, label: &str, rate: Rate, records: &[Record]) -> Result<(), String> {
+    fn keep(&self, of: KeptOf<'_>, rate: Rate, records: &[Record], path_of: serde_json::Value) -> Result<(), String> {
         self.make_way()?;
-        let (path, seal) = (self.file(label, rate, ENDING), self.file(label, rate, SEAL));
+        let (path, seal) = (self.file(of, rate, ENDING), self.file(of, rate, SEAL));
         let parameters = self.folder.join(PARAMETERS);
         let write = |path: &Path, text: &[u8]| {
             write_atomically(path, text).map_err(|error| format!("cannot write {}: {}", path.display(), why(&error)))
@@ -215,7 +231,8 @@ impl Kept for Finished {
         let mut text = Vec::new();
         write_csv(&mut text, rated, ends).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         // The seal first: without what it vouches for it is nothing.
-        write(&seal, &serde_json::to_vec(&Seal::of(&text, records.len())).map_err(|error| error.to_string())?)?;
+        let sealed = Seal::new(of, &text, records.len(), path_of);
+        write(&seal, &serde_json::to_vec(&sealed).map_err(|error| error.to_string())?)?;
         write(&path, &text)
     }
 }
@@ -224,16 +241,39 @@ impl Kept for Finished {
 mod tests {
     use super::*;
 
+    const CUBIC: KeptOf<'_> = KeptOf { label: "cubic", identity: "cubic" };
+
+    /// Programs of one interpreter are called alike, and the kernel's controls change with it.
+    #[test]
+    fn what_was_measured_of_one_stack_is_of_no_use_for_another_of_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let benchmark = Benchmark::new(flowstart_race::Race::default());
+        let kept = Finished::open(folder.path(), &benchmark, false).unwrap();
+        let rate = Rate::from_mbps(1);
+        let of = |identity| KeptOf { label: "python3 (program)", identity };
+        let path = |identity| kept.known(of(identity), rate).unwrap().map(|one| one.path);
+        kept.keep(of("python3 fast.py"), rate, &[], 1.into()).unwrap();
+        assert_eq!((path("python3 fast.py"), path("python3 slow.py")), (Some(1.into()), None));
+        kept.keep(of("python3 slow.py"), rate, &[], 2.into()).unwrap();
+        assert_eq!((path("python3 fast.py"), path("python3 slow.py")), (Some(1.into()), Some(2.into())));
+        // The seal says whose it is, whatever the file is called.
+        let file = |identity, ending| kept.file(of(identity), rate, ending);
+        for ending in [ENDING, SEAL] {
+            std::fs::copy(file("python3 fast.py", ending), file("python3 slow.py", ending)).unwrap();
+        }
+        assert_eq!(path("python3 slow.py"), None);
+    }
+
     #[test]
     fn of_what_was_damaged_it_is_said_what_to_do() {
         let folder = tempfile::tempdir().unwrap();
         let results = folder.path();
         let benchmark = Benchmark::new(flowstart_race::Race::default());
         let rate = Rate::from_mbps(1);
-        Finished::open(results, &benchmark, false).unwrap().keep("cubic", rate, &[]).unwrap();
+        Finished::open(results, &benchmark, false).unwrap().keep(CUBIC, rate, &[], 7.into()).unwrap();
         let kept = Finished::open(results, &benchmark, true).unwrap();
-        let known = || kept.known("cubic", rate);
-        assert_eq!(known(), Ok(Some(Vec::new())));
+        let known = || kept.known(CUBIC, rate);
+        assert_eq!(known(), Ok(Some(KeptRate { records: Vec::new(), path: 7.into() })));
         let written = |name: &str| results.join(FOLDER).join(name);
         for (name, damage) in [("cubic-1000000bps.csv", "nothing\n"), ("cubic-1000000bps.json", "{")] {
             let whole = std::fs::read(written(name)).unwrap();

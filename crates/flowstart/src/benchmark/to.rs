@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use flowstart_benchmark::{Attained, Benchmark, Kept, ProbedRate};
+use flowstart_benchmark::{Attained, Benchmark, Kept, KeptOf, ProbedRate};
 use flowstart_parallel::Cancel;
 use flowstart_quic::OneWay;
 use flowstart_race::Contestant;
@@ -140,6 +140,7 @@ impl Run<'_> {
         progress: &dyn Fn(f64),
     ) -> Result<(Option<Attained>, Option<Failure>), Failure> {
         let (benchmark, label) = (self.benchmark, label(contestant));
+        let of = KeptOf { label: &label, identity: &label };
         let length = (benchmark.probe.warm_up + benchmark.lasting).as_secs_f64();
         let mut done: Vec<ProbedRate> = Vec::new();
         let mut failed = None;
@@ -149,9 +150,9 @@ impl Run<'_> {
             if last.is_some_and(|last| *rate > last) {
                 break;
             }
-            let kept = self.finished.map(|finished| finished.known(&label, *rate)).transpose();
-            if let Some(records) = kept.map_err(Failure::Usage)?.flatten() {
-                done.push(ProbedRate::again(benchmark, *rate, records).map_err(Failure::Usage)?);
+            let kept = self.finished.map(|finished| finished.known(of, *rate)).transpose();
+            if let Some(one) = kept.map_err(Failure::Usage)?.flatten() {
+                done.push(ProbedRate::again(benchmark, *rate, one.records).map_err(Failure::Usage)?);
                 self.known += 1;
                 continue;
             }
@@ -162,7 +163,9 @@ impl Run<'_> {
             match self.rate(contestant, *rate, &tell) {
                 Ok((heard, Some(one))) => {
                     self.heard.push((contestant.to_string(), *rate, heard));
-                    let kept = self.finished.map(|finished| finished.keep(&label, *rate, &one.records)).transpose();
+                    let kept =
+                        self.finished.map(|finished| finished.keep(of, *rate, &one.records, serde_json::Value::Null));
+                    let kept = kept.transpose();
                     failed = kept.err().map(Failure::Usage);
                     done.push(one);
                 }

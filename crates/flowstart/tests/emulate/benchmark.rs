@@ -303,6 +303,48 @@ fn what_was_finished_is_not_probed_again() {
     assert!(output.status.code() == Some(2) && text(&output.stderr).contains("name it with --out"));
 }
 
+/// The second had the first one's figures, for both are called `bash`.
+#[test]
+fn another_program_of_the_same_name_is_probed_anew() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("results");
+    let run = |command: &str, more: &[&str]| {
+        let arguments = ["--command", command, "--fidelity", "10s", "--out", out.to_str().unwrap()];
+        let output = flowstart(&[SHORT, &arguments, more].concat()).output().unwrap();
+        (output.status.code(), text(&output.stderr))
+    };
+    let (status, said) = run(PROGRAM, &[]);
+    assert_eq!(status, Some(0), "{said}");
+    let (status, said) = run("bash -c 'exit 7' # {rate} {seconds}", &["--resume"]);
+    assert!(status == Some(2) && said.contains("the command failed"), "{said}");
+    let (status, said) = run(PROGRAM, &["--resume"]);
+    assert!(status == Some(0) && said.contains("rates that were finished before: 2"), "{said}");
+}
+
+/// It was one when it was taken from what was kept.
+#[test]
+fn a_path_that_was_not_faithful_is_none_when_it_is_resumed() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("results");
+    let arguments = ["--real", "reno", "--fidelity", "1ns", "--out", out.to_str().unwrap()];
+    let run = |more: &[&str]| {
+        let output = flowstart(&[SHORT, &arguments, more].concat()).output().unwrap();
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        (output.status.code(), document["real_paths"].clone(), text(&output.stderr))
+    };
+    let (status, paths, said) = run(&[]);
+    assert!(status == Some(4) && paths["count"] == 2, "{paths}: {said}");
+    let (status, again, said) = run(&["--resume"]);
+    assert!(said.contains("rates that were finished before: 2"), "{said}");
+    assert_eq!((status, again), (Some(4), paths), "{said}");
+}
+
 /// Not told apart there: what the network takes, for packets are encrypted.
 #[test]
 #[cfg(feature = "quic")]
