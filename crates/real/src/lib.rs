@@ -46,7 +46,7 @@ pub use emulate::{Emulated, emulate};
 pub use error::Error;
 pub use programs::{Ended, How, Programs};
 pub use race::{RealRace, left_out, race, refused};
-pub use runs::{Runs, run};
+pub use runs::{Runs, check as check_scenario, run};
 pub use stamps::StampCheck;
 pub use tables::flow_name;
 

@@ -49,6 +49,8 @@ pub(super) struct Performed {
     /// What users got.
     pub(super) sessions: Vec<SessionOutcome>,
     pub(super) log: Vec<Logged>,
+    /// Whether the captures were written: all else is known without them.
+    pub(super) captured: Result<(), Error>,
 }
 
 /// What is wanted beside the sums.
@@ -119,7 +121,7 @@ pub(super) fn perform(
         Transport::Quic(stack) => super::quic::run(&world, compiled, &plan, (config, stack), cancel, None)?,
     };
     let outcome = world.finish()?;
-    captures.finish()?;
+    let captured = captures.finish();
     let errors = flows.iter().map(|ran| &ran.outcome.error);
     if let Some(error) = errors.chain(sessions.iter().map(|session| &session.error)).flatten().next() {
         return Err(Error::Connection(error.clone()));
@@ -131,7 +133,7 @@ pub(super) fn perform(
     let sessions = sessions.collect();
     let recording = recording.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let log = std::mem::take(&mut *log.lock().unwrap_or_else(PoisonError::into_inner));
-    Ok(Performed { layout, recording, outcome, flows, sessions, log })
+    Ok(Performed { layout, recording, outcome, flows, sessions, log, captured })
 }
 
 /// Puts together what is known of every flow; the world must still be there.

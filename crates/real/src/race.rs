@@ -14,6 +14,7 @@ use super::controls::not_over_quic;
 use super::controls::{control, not_real, other_start};
 use super::perform::{Wanted, perform};
 use super::replay::play_back;
+use super::runs::check;
 use super::{Error, Transport};
 
 /// What a race brought.
@@ -25,6 +26,10 @@ pub struct RealRace {
     pub fidelities: Vec<Fidelity>,
     /// Parts of the emulator that failed, each with its reason.
     pub faults: Vec<String>,
+    /// Whether the captures were written: all else is known without them.
+    pub captured: Result<(), Error>,
+    /// Why it ended early, if not because it was cancelled; what was finished is there.
+    pub failed: Option<Error>,
 }
 
 /// Runs parts of a race for real.
@@ -36,12 +41,18 @@ struct ForReal<'a> {
     /// How faithful the runs were.
     fidelities: Vec<Fidelity>,
     faults: Vec<String>,
+    captured: Result<(), Error>,
+    /// Nothing runs any more after that.
+    failed: Option<Error>,
 }
 
 impl Stage for ForReal<'_> {
     type Error = Error;
 
     fn run(&mut self, scenario: &Scenario, run: u64, observer: &mut dyn Observer) -> Result<Option<Outcome>, Error> {
+        if self.failed.is_some() {
+            return Ok(None);
+        }
         let compiled = scenario.simulation(run)?;
         let captures = if run == 0 && !self.captures.is_empty() {
             let text = scenario.effective();
@@ -49,12 +60,18 @@ impl Stage for ForReal<'_> {
         } else {
             None
         };
-        let performed = perform(
-            scenario,
-            &compiled,
-            &Wanted { log: true, transport: self.transport, given: false, captures },
-            self.cancel,
-        )?;
+        let wanted = Wanted { log: true, transport: self.transport, given: false, captures };
+        let mut performed = match perform(scenario, &compiled, &wanted, self.cancel) {
+            Ok(performed) => performed,
+            Err(error) => {
+                self.failed = Some(error);
+                return Ok(None);
+            }
+        };
+        let captured = std::mem::replace(&mut performed.captured, Ok(()));
+        if self.captured.is_ok() {
+            self.captured = captured;
+        }
         self.fidelities.push(performed.outcome.fidelity);
         self.faults.extend_from_slice(&performed.outcome.faults);
         if self.cancel.is_cancelled() {
@@ -132,7 +149,7 @@ fn is_contestant(flow: &FlowSpec) -> bool {
 /// captured if there are no folders.
 ///
 /// # Errors
-/// If the race cannot be run here.
+/// If the race cannot be run here, or failed before anything was finished.
 pub fn race(
     race: &Race,
     transport: Transport,
@@ -142,9 +159,19 @@ pub fn race(
 ) -> Result<RealRace, Error> {
     let text = |contestant| race.scenario(contestant, Purpose::Start, 0).effective();
     let captures = race.contestants.iter().map(text).zip(captures.iter().cloned()).collect();
-    let mut stage = ForReal { cancel, transport, captures, fidelities: Vec::new(), faults: Vec::new() };
+    if transport == Transport::Kernel {
+        // Whoever cannot run is told before the others have run.
+        let first = |contestant| check(&race.scenario(contestant, Purpose::Start, 0));
+        race.contestants.iter().try_for_each(first)?;
+    }
+    let (fidelities, faults) = (Vec::new(), Vec::new());
+    let mut stage = ForReal { cancel, transport, captures, fidelities, faults, captured: Ok(()), failed: None };
     let result = race.run_on(&mut stage, cancel, progress)?;
-    Ok(RealRace { result, fidelities: stage.fidelities, faults: stage.faults })
+    let ForReal { fidelities, faults, captured, failed, .. } = stage;
+    match failed {
+        Some(error) if result.simulations.0 == 0 => Err(error),
+        failed => Ok(RealRace { result, fidelities, faults, captured, failed }),
+    }
 }
 
 #[cfg(test)]

@@ -60,8 +60,15 @@ pub(super) fn compare(args: &CompareArgs) -> Done {
     races.insert(0, (SIMULATOR, race));
     let mut told = Vec::new();
     let mut interrupted = false;
+    let mut failed = Ok(());
     for (name, race) in races {
-        let (result, verdict) = super::raced(&race, args)?;
+        let (result, verdict) = match super::raced(&race, args) {
+            Ok(raced) => raced,
+            Err(error) => {
+                failed = Err(error);
+                break;
+            }
+        };
         interrupted = !result.complete;
         if result.complete || result.simulations.0 > 0 {
             told.push(Told { name, result, verdict });
@@ -70,14 +77,16 @@ pub(super) fn compare(args: &CompareArgs) -> Done {
             break;
         }
     }
-    if told.len() < 2 && interrupted {
+    if told.len() < 2 {
+        // One world alone is no comparison.
+        failed?;
+        told.pop().map_or(Ok(()), |told| told.verdict)?;
         return Err(Failure::InterruptedEarly);
     }
     show(&told, folder.as_deref(), args, warnings)?;
-    if interrupted {
-        return Err(Failure::Interrupted);
-    }
-    told.into_iter().try_for_each(|told| told.verdict)
+    failed?;
+    told.into_iter().try_for_each(|told| told.verdict)?;
+    if interrupted { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
 /// The race of those contestants that this carries; `None` if it carries nobody. Who is left out is

@@ -37,10 +37,16 @@ pub(crate) fn race(
         prepare_folder(folder)?;
     }
     let cancel = listen();
-    let RealRace { result, fidelities, faults } = flowstart_real::race(race, transport, &folders, &cancel, progress)?;
+    let RealRace { result, fidelities, faults, captured, failed } =
+        flowstart_real::race(race, transport, &folders, &cancel, progress)?;
     faults.iter().for_each(|fault| note(fault));
     let limit = fidelity_limit(fidelity);
-    let verdict = judge_all(&limit, &fidelities);
+    // What failed is told after what was finished.
+    let verdict = match failed {
+        Some(error) => Err(error.into()),
+        None if !result.complete => Err(Failure::Interrupted),
+        None => captured.map_err(Failure::from).and_then(|()| judge_all(&limit, &fidelities)),
+    };
     if let Some(worst) = fidelities.iter().max_by_key(|fidelity| fidelity.p99) {
         note(&format!("{} real runs; the least faithful: {worst}", fidelities.len()));
     }

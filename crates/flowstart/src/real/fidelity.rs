@@ -62,9 +62,9 @@ pub(crate) fn fidelity(args: &FidelityArgs) -> Done {
     if let Some(file) = &args.record {
         prepare_file(file)?;
     }
-    let (mut record, whole) = run(&list, hz, if args.add { &before } else { &[] }, args)?;
+    let (mut record, whole, failed) = run(&list, hz, if args.add { &before } else { &[] }, args)?;
     if record.rows.is_empty() {
-        return Err(Failure::InterruptedEarly);
+        return Err(failed.unwrap_or(Failure::InterruptedEarly));
     }
     // A record without a run of the kernel is none, and takes no other's place.
     let measured = record.rows.iter().any(has_run);
@@ -77,6 +77,8 @@ pub(crate) fn fidelity(args: &FidelityArgs) -> Done {
     let kept = args.record.as_ref().filter(|_| measured).map_or(Ok(()), |file| records::write(file, &record));
     show(&record, args, false)?;
     kept?;
+    // What failed is told after what was finished.
+    failed.map_or(Ok(()), Err)?;
     if !whole {
         let unkept = args.record.is_none() || !measured;
         return Err(if unkept { Failure::InterruptedUnkept("--record") } else { Failure::Interrupted });
@@ -172,13 +174,19 @@ fn wanted(args: &FidelityArgs) -> Result<Vec<Case>, Failure> {
 }
 
 /// Runs the cases on a kernel with `hz` ticks per second, each after the runs that rows of `before`
-/// have; also whether all were run. Of a case amid which it is interrupted nothing is kept.
-fn run(list: &[Case], hz: u32, before: &[Row], args: &FidelityArgs) -> Result<(Record, bool), Failure> {
+/// have; also whether all were run, and what failed. Of a case amid which it is interrupted, or fails,
+/// nothing is kept.
+fn run(
+    list: &[Case],
+    hz: u32,
+    before: &[Row],
+    args: &FidelityArgs,
+) -> Result<(Record, bool, Option<Failure>), Failure> {
     let cancel: Cancel = interrupt::listen();
     let limit = fidelity_limit(args.fidelity);
     let bar = progress("comparing");
     bar.set_length(list.len() as u64 * args.runs);
-    let mut rows = Vec::new();
+    let (mut rows, mut failed) = (Vec::new(), None);
     for (number, case) in list.iter().enumerate() {
         let mut runs = 0;
         let done = |_: &_| {
@@ -186,7 +194,14 @@ fn run(list: &[Case], hz: u32, before: &[Row], args: &FidelityArgs) -> Result<(R
             bar.set_position(number as u64 * args.runs + runs);
         };
         let first = before.iter().find(|row| row.case == *case).map_or(0, Row::runs);
-        let Some(row) = compare(case, hz, first..first + args.runs, &limit, &cancel, done)? else { break };
+        let row = match compare(case, hz, first..first + args.runs, &limit, &cancel, done) {
+            Ok(Some(row)) => row,
+            Ok(None) => break,
+            Err(error) => {
+                failed = Some(error.into());
+                break;
+            }
+        };
         for why in row.left_out.iter().chain(&row.skipped) {
             note(&format!("{}, {}: left out: {why}", case.control, case.path()));
         }
@@ -203,7 +218,7 @@ fn run(list: &[Case], hz: u32, before: &[Row], args: &FidelityArgs) -> Result<(R
         missing: list.len() - rows.len(),
         rows,
     };
-    Ok((record, whole))
+    Ok((record, whole, failed))
 }
 
 fn read(file: &Path) -> Result<Record, Failure> {

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use flowstart_emulator::Fidelity;
-use flowstart_real::{Runs, not_real};
+use flowstart_real::{Runs, check_scenario, not_real};
 use flowstart_results::{Provenance, Results, to_json, write_results};
 use flowstart_scenario::Scenario;
 use flowstart_units::Span;
@@ -30,10 +30,13 @@ pub(crate) fn run(args: &RunArgs) -> Done {
         scenarios.push(scenario);
     }
     become_able()?;
+    // Whichever file cannot be run is told before the others have run.
+    scenarios.iter().try_for_each(check_scenario)?;
     prepare_output(args)?;
     let cancel = interrupt::listen();
     let limit = fidelity_limit(args.fidelity);
     let (mut documents, mut written, mut verdict) = (Vec::new(), Ok(()), Ok(()));
+    let mut ended = Ok(());
     type Kept<'a> = (&'a Results, &'a Provenance);
     type Said<'a> = (&'a [Fidelity], &'a [String]);
     let write = |scenario: &Scenario, name: &str, kept: Kept<'_>, said: Said<'_>| -> Done {
@@ -67,14 +70,21 @@ pub(crate) fn run(args: &RunArgs) -> Done {
                 note(&format!("{name}, run {run}: {fidelity}"));
             }
         };
-        let Some(Runs { results, fidelities }) = flowstart_real::run(scenario, folder.as_deref(), &cancel, done)?
-        else {
-            break;
-        };
+        let Runs { results, fidelities, captured, failed } =
+            match flowstart_real::run(scenario, folder.as_deref(), &cancel, done) {
+                Ok(Some(runs)) => runs,
+                Ok(None) => break,
+                Err(error) => {
+                    ended = Err(Failure::from(error));
+                    break;
+                }
+            };
         verdict = verdict.and(judge_all(&limit, &fidelities));
         let provenance = Provenance::new(scenario, &results);
         // What cannot be written does not hide what was seen.
         written = write(scenario, &name, (&results, &provenance), (&fidelities, &left_out));
+        written = written.and(captured.map_err(Failure::from));
+        ended = failed.map_or(Ok(()), |error| Err(error.into()));
         if args.json {
             let mut document = to_json(&results, &provenance);
             let list: Vec<_> = fidelities.iter().map(|fidelity| show::fidelity(fidelity, &limit)).collect();
@@ -84,17 +94,18 @@ pub(crate) fn run(args: &RunArgs) -> Done {
         } else {
             print(&summary(scenario, &name, &results, &fidelities))?;
         }
-        if written.is_err() {
+        if written.is_err() || ended.is_err() {
             break;
         }
     }
-    if args.json {
+    if args.json && (ended.is_ok() || !documents.is_empty()) {
         match documents.as_slice() {
             [one] if args.files.len() == 1 => print_json(one)?,
             several => print_json(&json!(several))?,
         }
     }
     written?;
+    ended?;
     if cancel.is_cancelled() { Err(Failure::Interrupted) } else { verdict }
 }
 

@@ -93,18 +93,20 @@ fn measured(list: &[Case], runs: u64, args: &ReproduceArgs) -> Done {
         None => None,
     };
     let loaded = Loaded::new()?;
-    let (mut record, is_whole) = run(list, runs, before)?;
+    let (mut record, is_whole, failed) = run(list, runs, before)?;
     drop(loaded);
     if is_whole {
         record.router = Some(crate::router::measured_cost(ROUTER_RUNS)?);
     }
     if record.rows.is_empty() {
-        return Err(Failure::InterruptedEarly);
+        return Err(failed.unwrap_or(Failure::InterruptedEarly));
     }
     if let Some(file) = &file {
         records::write(file, &record)?;
     }
     show(&record, args, false)?;
+    // What failed is told after what was finished.
+    failed.map_or(Ok(()), Err)?;
     if !is_whole {
         return Err(if file.is_some() { Failure::Interrupted } else { Failure::InterruptedUnkept("--record") });
     }
@@ -144,10 +146,10 @@ fn fits(record: Record, file: &Path) -> Result<Record, Failure> {
     )))
 }
 
-/// Runs the transfers; of one amid which it is interrupted nothing is kept. With those that were
-/// measured before, of which fewest have been; and whether all were run.
+/// Runs the transfers; of one amid which it is interrupted, or fails, nothing is kept. With those
+/// that were measured before, of which fewest have been; whether all were run, and what failed.
 #[cfg(feature = "kernel")]
-fn run(list: &[Case], runs: u64, before: Option<Record>) -> Result<(Record, bool), Failure> {
+fn run(list: &[Case], runs: u64, before: Option<Record>) -> Result<(Record, bool, Option<Failure>), Failure> {
     use crate::output::{note, progress};
 
     let cancel = crate::interrupt::listen();
@@ -158,15 +160,19 @@ fn run(list: &[Case], runs: u64, before: Option<Record>) -> Result<(Record, bool
     let mut order: Vec<_> = list.iter().collect();
     order.sort_by_key(|case| record.runs_of(case));
     let mut runs_done = 0;
-    let mut is_whole = true;
+    let (mut is_whole, mut failed) = (true, None);
     for case in order {
         let done = |_: &_| {
             runs_done += 1;
             bar.set_position(runs_done);
         };
-        let Some(row) = flowstart_real::testbed::compare(case, runs, &limit, &cancel, done)? else {
-            is_whole = false;
-            break;
+        let row = match flowstart_real::testbed::compare(case, runs, &limit, &cancel, done) {
+            Ok(Some(row)) => row,
+            unfinished => {
+                failed = unfinished.err().map(Failure::from);
+                is_whole = false;
+                break;
+            }
         };
         for why in &row.left_out {
             note(&format!("{}, {}: left out: {why}", case.control.name(), case.path()));
@@ -175,7 +181,7 @@ fn run(list: &[Case], runs: u64, before: Option<Record>) -> Result<(Record, bool
     }
     bar.finish_and_clear();
     record.sort();
-    Ok((record, is_whole))
+    Ok((record, is_whole, failed))
 }
 
 /// What the simulator says now, beside what the kernel did.

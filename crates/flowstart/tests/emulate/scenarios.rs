@@ -182,6 +182,111 @@ fn kernels_race_with_the_measures_of_the_simulator() {
     }
 }
 
+/// A second of a greedy connection whose kernel has much more to send, and datagrams beside it.
+const FULL: &str = r#"
+duration = "1 s"
+[path]
+capacity = "20 Mbit/s"
+rtt = "100 ms"
+buffer = "500 kB"
+[[flow]]
+algorithm = "hystart+cubic"
+[[udp]]
+rate = "0.5 Mbit/s"
+packet = "500 B"
+"#;
+
+/// A file of this text.
+fn scenario(folder: &Path, name: &str, text: &str) -> String {
+    let file = folder.join(name);
+    fs::write(&file, text).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+/// It lasted until everything had arrived that was on its way, and rates were of that.
+#[test]
+fn a_real_run_lasts_as_long_as_it_is_to() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = scenario(folder.path(), "full.toml", FULL);
+    let output = flowstart(&["run", &file, "--real", "--fidelity", "10s", "--json"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let run = &document["runs"][0];
+    assert_eq!(run["duration_s"], 1.0, "{run}");
+    let [tcp, udp] = [0, 1].map(|flow| document["flows"][flow].clone());
+    assert!(tcp["bytes_delivered"].as_u64().unwrap() * 8 <= 20_000_000, "{tcp}");
+    let number = |column: &str| udp[column].as_f64().unwrap();
+    let goodput = number("bytes_delivered") * 8.0 / (1.0 - number("first_data_s"));
+    assert!((number("goodput_bps") / goodput - 1.0).abs() < 0.01, "{udp}");
+    assert!((124..=126).contains(&udp["data_segs_out"].as_u64().unwrap()), "{udp}");
+    assert!(document["links"][0]["utilisation"].as_f64().unwrap() <= 1.0, "{}", document["links"][0]);
+}
+
+/// All that had been run was lost.
+#[test]
+fn a_run_that_fails_takes_none_of_those_before_along() {
+    if !possible() || Command::new("prlimit").arg("--version").output().is_err() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = scenario(folder.path(), "full.toml", FULL);
+    let race = ["compare", "--real", "-C", "reno", "-n", "100kB", "--capacity", "20Mbit/s", "--no-report"];
+    for arguments in [&["run", &file, "--real"][..], &race] {
+        let more = ["--runs", "40", "--fidelity", "10s", "--json"];
+        let child = flowstart(&[arguments, &more].concat()).spawn().unwrap();
+        sleep(Duration::from_secs(6));
+        // From now on no world can be made.
+        let limit = ["--pid", &child.id().to_string(), "--nofile=12:12"];
+        assert!(Command::new("prlimit").args(limit).status().unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        let said = text(&output.stderr);
+        assert!(matches!(output.status.code(), Some(2 | 3)) && said.contains("Too many open files"), "{said}");
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("what was finished");
+        let runs = document["runs"].as_array().or_else(|| document["contestants"][0]["runs"].as_array());
+        assert!(runs.is_some_and(|runs| (1..40).contains(&runs.len())), "{document:#}");
+    }
+}
+
+/// Then there was no result either.
+#[test]
+fn captures_that_cannot_be_written_do_not_hide_what_was_measured() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = scenario(folder.path(), "full.toml", &FULL.replace("\"1 s\"", "\"3 s\""));
+    let captures = folder.path().join("captures");
+    let arguments = ["run", &file, "--real", "--fidelity", "10s", "--json", "--pcap", captures.to_str().unwrap()];
+    let child = flowstart(&arguments).spawn().unwrap();
+    let inside = captures.join("full");
+    wait_for(&inside);
+    sleep(Duration::from_secs(1));
+    fs::remove_dir_all(&captures).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("cannot write"), "{}", text(&output.stderr));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("what was measured");
+    assert_eq!(document["flows"].as_array().unwrap().len(), 2);
+}
+
+/// The first was run, and lost.
+#[test]
+fn a_file_that_cannot_be_run_is_told_before_the_others_are() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let good = scenario(folder.path(), "good.toml", FULL);
+    let bad = scenario(folder.path(), "bad.toml", &format!("{FULL}[[flow]]\nkernel = \"nothing\"\n"));
+    let out = folder.path().join("out");
+    let output = flowstart(&["run", &good, &bad, "--real", "--out", out.to_str().unwrap()]).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert!(output.stdout.is_empty() && !out.exists(), "{}", text(&output.stdout));
+}
+
 /// The same algorithms over QUIC, one of them with two connections that carry one stream.
 #[test]
 #[cfg(feature = "quic")]
