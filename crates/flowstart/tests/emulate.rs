@@ -355,6 +355,46 @@ fn a_run_that_is_less_faithful_than_asked_fails_with_a_status_of_its_own() {
     assert!(text(&output.stderr).contains("not faithful enough: 1 % of the packets were more than"));
 }
 
+/// The report said 304 Mbit/s of a link of 1 Mbit/s, and knew a part of the packets.
+#[test]
+fn no_flow_is_faster_than_its_link_and_what_still_waits_has_been_sent() {
+    if !possible() || Command::new("python3").arg("--version").output().is_err() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.md");
+    let say = "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); \
+               [s.sendto(b'x' * 1472, ('server', 9)) for _ in range(100)]; import time; time.sleep(0.6)";
+    let path = ["--capacity", "1Mbit/s", "--buffer", "1MB", "--fidelity", "10s", "--json"];
+    let report = ["-o", page.to_str().unwrap(), "--", "python3", "-c", say];
+    let output = emulate(&[&path[..], &report].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let flow =
+        &document["flows"].as_array().unwrap().iter().find(|flow| flow["name"].as_str().unwrap().starts_with("udp"));
+    assert_eq!(flow.unwrap()["data_segs_out"], 100, "{document:#}");
+    let stayed = document["on_the_way"].as_u64().unwrap();
+    assert!((30..70).contains(&stayed), "{stayed}");
+    let page = fs::read_to_string(page).unwrap();
+    let sentence = page.lines().find(|line| line.contains("udp ") && line.contains(" Mbit/s")).unwrap();
+    let rate: f64 = sentence.split(" Mbit/s").next().unwrap().rsplit(' ').next().unwrap().parse().unwrap();
+    assert!((0.5..=1.0).contains(&rate), "{sentence}");
+}
+
+#[test]
+fn what_hosts_need_is_asked_for_in_a_sentence() {
+    let none = emulate(&["--host-rtt", "10ms,0s", "--", "true"]);
+    let said = text(&none.stderr);
+    assert!(none.status.code() == Some(2) && said.contains("--host-rtt: every pair of hosts has"), "{said}");
+    if !possible() {
+        return;
+    }
+    let nowhere = flowstart(&["emulate", "--", "true"]).env("TMPDIR", "/nowhere").output().unwrap();
+    let said = text(&nowhere.stderr);
+    assert!(nowhere.status.code() == Some(2) && said.contains("hosts file into /nowhere (TMPDIR"), "{said}");
+    assert!(!said.contains("os error"), "{said}");
+}
+
 /// Two flows with delays of their own, the second over a slow way back as well as everybody.
 const DUMBBELL: &str = r#"
 duration = "3 s"

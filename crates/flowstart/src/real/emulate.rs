@@ -101,14 +101,19 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Done {
         Ok(())
     };
     let written = write();
+    let stayed = show::stayed(&recording);
     let limit = fidelity_limit(args.fidelity);
     if args.json {
         let mut document = to_json(&results, &provenance);
         document["fidelity"] = show::fidelity(&outcome.fidelity, &limit);
         document["ended"] = json!(ended.reason);
+        document["on_the_way"] = json!(stayed);
         print_json(&document)?;
     } else {
         note(&format!("\n{}{}\n{}", show::text(&tables), ended.reason, outcome.fidelity));
+        if stayed > 0 {
+            note(&format!("{stayed} packets were still in queues, or on their way there, at the end"));
+        }
         if outcome.astray > 0 {
             note(&format!("{} packets were for addresses that no host has", outcome.astray));
         }
@@ -168,6 +173,9 @@ fn scenario(args: &EmulateArgs) -> Result<(Scenario, bool), Failure> {
         None => Scenario::parse("path", DEFAULT).map_err(Failure::usage)?,
     };
     let pairs = pairs(args)?;
+    if args.host_rtt.iter().any(|rtt| rtt.is_zero()) {
+        return Err(Failure::usage("--host-rtt: every pair of hosts has a round-trip time above 0, for instance 20ms"));
+    }
     match &mut scenario.path {
         Some(path) => describe_path(args, path)?,
         None if pairs > 0 || has_path_options(args) => {

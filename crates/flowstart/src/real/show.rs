@@ -1,9 +1,9 @@
 //! Tables for the terminal and the JSON document of a real run.
 
-use flowstart_emulator::{Fidelity, FidelityLimit, Recording, WorldOutcome};
+use flowstart_emulator::{Fidelity, FidelityLimit, FlowRecording, Recording, WorldOutcome};
 use flowstart_real::flow_name;
 use flowstart_report::{Cell, Column, Table};
-use flowstart_units::{Rate, Span};
+use flowstart_units::{Bytes, Rate, Span};
 use serde_json::{Value, json};
 
 /// Flows that are shown on the terminal, the largest; all are in the result files.
@@ -66,15 +66,14 @@ pub(super) fn flow_table(recording: &Recording) -> Table {
         ],
     );
     for flow in flows.into_iter().take(SHOWN_FLOWS) {
-        let lasted = flow.last.since(flow.first);
-        let rate = (!lasted.is_zero()).then(|| Rate::of(flowstart_units::Bytes::new(flow.bytes), lasted).as_mbps_f64());
+        let lasted = flow.last.max(flow.last_left).since(flow.first);
         table.push(vec![
             Cell::text(flow_name(&flow.key)),
             Cell::number(flow.first.as_secs_f64(), 3),
             Cell::number(lasted.as_secs_f64(), 3),
             Cell::count(flow.packets),
             Cell::number(flow.bytes as f64 / 1e6, 3),
-            Cell::number_or_missing(rate, 2),
+            Cell::number_or_missing(rate(flow), 2),
             Cell::count(flow.dropped),
             Cell::count(flow.marked),
         ]);
@@ -82,21 +81,26 @@ pub(super) fn flow_table(recording: &Recording) -> Table {
     table
 }
 
+/// What left the flow's first link, from the arrival of its first packet until the last had left,
+/// in Mbit/s: never more than the link carries. `None` of fewer than two packets.
+fn rate(flow: &FlowRecording) -> Option<f64> {
+    let took = flow.last_left.since(flow.first);
+    (flow.left > 1 && !took.is_zero()).then(|| Rate::of(Bytes::new(flow.left_bytes), took).as_mbps_f64())
+}
+
 /// Flows that are named in sentences, the largest.
 const NAMED_FLOWS: usize = 2;
 
 /// What became of the largest flows and of the links, in words.
 pub(super) fn sentences(names: &[String], recording: &Recording, outcome: &WorldOutcome) -> Vec<String> {
-    let mut flows: Vec<_> = recording.flows().iter().filter(|flow| flow.last > flow.first).collect();
-    flows.sort_by_key(|flow| std::cmp::Reverse(flow.bytes));
-    let flow = |flow: &flowstart_emulator::FlowRecording| {
-        let lasted = flow.last.since(flow.first);
-        let rate = Rate::of(flowstart_units::Bytes::new(flow.bytes), lasted).as_mbps_f64();
+    let mut flows: Vec<_> = recording.flows().iter().filter_map(|flow| Some((flow, rate(flow)?))).collect();
+    flows.sort_by_key(|(flow, _)| std::cmp::Reverse(flow.left_bytes));
+    let flow = |(flow, rate): (&FlowRecording, f64)| {
         format!(
             "{}: {:.3} MB in {:.2} s, {rate:.2} Mbit/s, {} packets dropped.",
             flow_name(&flow.key),
-            flow.bytes as f64 / 1e6,
-            lasted.as_secs_f64(),
+            flow.left_bytes as f64 / 1e6,
+            flow.last_left.since(flow.first).as_secs_f64(),
             flow.dropped
         )
     };
@@ -106,6 +110,11 @@ pub(super) fn sentences(names: &[String], recording: &Recording, outcome: &World
     };
     let flows = flows.into_iter().take(NAMED_FLOWS).map(flow);
     flows.chain(names.iter().zip(&outcome.links).map(link)).collect()
+}
+
+/// Packets that were sent, and at the end were still in a queue or on their way to one.
+pub(super) fn stayed(recording: &Recording) -> u64 {
+    recording.flows().iter().map(|flow| flow.stayed).sum()
 }
 
 /// Fidelity as JSON, with the verdict.
