@@ -205,7 +205,7 @@ fn probe(probe: &RateProbe, attained: &Attained) -> Json {
         "samples": probe.samples.len(),
         "packets": probe.packets,
         "measured_s": secs(probe.measured),
-        "worth_samples": probe.effective,
+        "worth_samples": probe.tells_a_quantile().then_some(probe.effective),
         "grown_s": probe.growth.map(|growth| growth.seconds),
         "growth_p": probe.growth.map(|growth| growth.p_value),
         "arrived": probe.arrived(),

@@ -113,6 +113,19 @@ fn dependent_samples_that_were_enough_are_not_once_the_whole_train_is_worth_less
     }
 }
 
+/// It was worth all of its samples, five times as many as rates next to it that were accepted.
+#[test]
+fn a_train_that_stays_dependent_is_worth_less_than_its_samples_and_one_that_is_too_high_says_nothing() {
+    let dependent = probe_loop(2_000, &ProbeConfig { max_thinning: 4, ..ProbeConfig::paper() }, 10_000_000);
+    assert_eq!(dependent.verdict, ProbeVerdict::Undecided(Undecided::Dependent));
+    let (worth, samples) = (dependent.effective, dependent.samples.len() as f64);
+    assert!(worth > 0.0 && worth < samples / 2.0, "{worth} of {samples}");
+    assert!(dependent.tells_a_quantile());
+    let growing = probe_loop(9_000, &ProbeConfig::default(), 20_000_000);
+    assert_eq!(growing.verdict, ProbeVerdict::NonStationary);
+    assert_eq!(growing.quantile_interval(Probability::ONE_PERCENT, Probability::FIVE_PERCENT), (None, None));
+}
+
 #[test]
 fn samples_that_passed_do_not_speak_for_a_train_that_stood_still_after_them() {
     // 12 s of 200 packets a second, and 50 samples: they pass within a second. Then a host stands

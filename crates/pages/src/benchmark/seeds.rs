@@ -1,16 +1,18 @@
 //! The same benchmark with several seeds: medians, and how far the seeds are apart.
 
 use flowstart_benchmark::{Attained, BenchmarkResult};
+use flowstart_measure::Estimate;
 use flowstart_report::{Axis, Cell, Color, Column, Figure, Series, Table};
 use flowstart_service_curve::ProbeVerdict;
 use flowstart_units::{Rate, Span};
 
 use super::{figures, tables};
 
-/// The value in the middle (of an even number the lower of the two), the lowest and the highest.
-pub(super) fn spread(mut values: Vec<f64>) -> Option<[f64; 3]> {
-    values.sort_by(f64::total_cmp);
-    Some([*values.get(values.len().checked_sub(1)? / 2)?, *values.first()?, *values.last()?])
+/// The value in the middle (of an even number the mean of the two), the lowest and the highest;
+/// `None` without values, or if one is not finite.
+pub(super) fn spread(values: Vec<f64>) -> Option<[f64; 3]> {
+    let estimate = Estimate::of(&values)?;
+    Some([estimate.median, estimate.min, estimate.max])
 }
 
 /// The numbers of several seeds as one: their median, from the lowest to the highest; missing if
@@ -110,7 +112,8 @@ pub(super) fn probes(results: &[BenchmarkResult], colors: &[Color]) -> Table {
         Column::number("not probed", "").help("Seeds with which lower rates were too high already."),
         Column::number("quantile", "ms")
             .help("Delay quantile where it was accepted: median, lowest and highest of these seeds."),
-        Column::number("worth", "").help("How many independent samples the quantile is worth, in the median."),
+        Column::number("worth", "")
+            .help("How many independent samples the quantile is worth where the rate was accepted, in the median."),
     ];
     let title = format!("Probes with {} seeds", results.len());
     let mut table = Table::new(title, columns);
@@ -128,7 +131,8 @@ pub(super) fn probes(results: &[BenchmarkResult], colors: &[Color]) -> Table {
             };
             let lines = probes.iter().filter_map(|(estimate, probe)| probe.line(estimate.epsilon));
             let quantile = spread(lines.map(|line| line.delay.as_millis_f64()).collect());
-            let worth = spread(probes.iter().map(|(_, probe)| probe.effective).collect());
+            let accepted = probes.iter().filter(|(_, probe)| matches!(probe.verdict, ProbeVerdict::Accepted(_)));
+            let worth = spread(accepted.map(|(_, probe)| probe.effective).collect());
             table.push_colored(
                 *color,
                 vec![
@@ -231,9 +235,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_of_an_even_number_is_one_of_them_and_the_interval_reaches_from_end_to_end() {
+    fn the_median_of_an_even_number_is_the_mean_of_two_and_the_interval_reaches_from_end_to_end() {
         assert_eq!(spread(vec![4.0, 1.0, 9.0]), Some([4.0, 1.0, 9.0]));
-        assert_eq!(spread(vec![4.0, 1.0, 9.0, 5.0]), Some([4.0, 1.0, 9.0]));
+        assert_eq!(spread(vec![4.0, 1.0, 9.0, 5.0]), Some([4.5, 1.0, 9.0]));
+        assert_eq!(spread(vec![1.0, 9.0]), Some([5.0, 1.0, 9.0]));
         assert_eq!(spread(vec![]), None);
     }
 

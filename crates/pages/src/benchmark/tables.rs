@@ -189,7 +189,8 @@ pub(super) fn probes(result: &BenchmarkResult, colors: &[Color]) -> Table {
         Column::number("thinning", "").help("Every so-many-th sample was kept."),
         Column::number("packets", "").help("Packets of the probe that were watched."),
         Column::number("watched", "s").help("For how long, without the warm-up."),
-        Column::number("worth", "").help("How many independent samples the quantile is worth."),
+        Column::number("worth", "")
+            .help("How many independent samples the quantile is worth; of rates that are too high there is none."),
         Column::number("arrived", "%").help("Of what was offered, as far as delays that grow say."),
         Column::number("quantile", "ms").help("Delay quantile; 95 % interval from order statistics."),
         Column::number("mean", "ms").help("Mean delay of all packets after the warm-up."),
@@ -221,7 +222,7 @@ pub(super) fn probes(result: &BenchmarkResult, colors: &[Color]) -> Table {
                     Cell::count(probe.thinning),
                     Cell::count(probe.packets),
                     Cell::number(probe.measured.as_secs_f64(), 0),
-                    Cell::number(probe.effective, 0),
+                    Cell::number_or_missing(probe.tells_a_quantile().then_some(probe.effective), 0),
                     Cell::number(probe.arrived() * 100.0, 1),
                     quantile,
                     Cell::number_or_missing(probe.delays.mean().map(|mean| mean * 1e3), 1),

@@ -86,8 +86,10 @@ pub struct RateProbe {
     /// What the train was served while it waited all the time, if it is too high; `None` otherwise,
     /// or if that was too short.
     pub served: Option<Served>,
-    /// How many independent samples the quantile of these is worth: at most their number, and with
-    /// [`Accepted::Tested`] at most as many as all that was measured.
+    /// How many independent samples the quantile of these is worth: at most their number, and unless
+    /// delays are [`Accepted::Constant`], or samples count as independent once they pass the test
+    /// ([`ProbeConfig::dependent`]), at most as many as all that was measured. Of a rate that is
+    /// too high it says nothing: its quantile is that of a train of this length.
     pub effective: f64,
     /// The samples kept, in time order. Fewer than wanted only if the verdict is
     /// [`Undecided::TooFew`]; more if they are dependent.
@@ -106,11 +108,21 @@ impl RateProbe {
         Some(Line { rate: self.rate, delay })
     }
 
+    /// False for a rate that is too high: its delays grow, and have no quantile.
+    #[must_use]
+    pub fn tells_a_quantile(&self) -> bool {
+        self.verdict != ProbeVerdict::NonStationary
+    }
+
     /// Between which samples the true quantile lies, except with probability `miss`; `None` at an
     /// end that the samples do not bound. Ranks are those of as many independent samples as these
-    /// are worth ([`Self::effective`]), so it means something only for an accepted probe.
+    /// are worth ([`Self::effective`]). None of a rate that is too high, whose delays have no
+    /// quantile.
     #[must_use]
     pub fn quantile_interval(&self, epsilon: Probability, miss: Probability) -> (Option<Span>, Option<Span>) {
+        if !self.tells_a_quantile() {
+            return (None, None);
+        }
         let independent = (self.effective as usize).min(self.samples.len());
         let ranks = quantile_interval(independent, epsilon, miss);
         let mut sorted = self.samples.clone();
@@ -366,15 +378,17 @@ impl<I: Iterator<Item = Span>> Probing<'_, I> {
     fn probe(self, verdict: ProbeVerdict) -> RateProbe {
         let Self { rate, config, sampler, kept: Kept { mut samples, mut thinning, .. }, tests, .. } = self;
         let measured = sampler.measured();
-        let mut effective = samples.len() as f64;
         let trace = sampler.trace.values();
-        if verdict == ProbeVerdict::Accepted(Accepted::Tested) && config.dependent {
-            // Thinned until they passed a test at the median; beyond the quantile they may depend
-            // on one another all the same.
-            effective = effective.min(effective_samples(trace, config.epsilon));
-        }
+        let (kept, worth) = (samples.len() as f64, || effective_samples(trace, config.epsilon));
+        let effective = match verdict {
+            ProbeVerdict::Accepted(Accepted::Constant) => kept,
+            ProbeVerdict::Accepted(Accepted::Tested) if !config.dependent => kept,
+            ProbeVerdict::Accepted(Accepted::Dependent) => worth(),
+            // Thinned until they passed a test at the median, or were too many to be thinned
+            // further: beyond the quantile they may depend on one another all the same.
+            _ => kept.min(worth()),
+        };
         if verdict == ProbeVerdict::Accepted(Accepted::Dependent) {
-            effective = effective_samples(trace, config.epsilon);
             samples = trace.to_vec();
             thinning = sampler.taken.div_ceil(trace.len().max(1) as u64);
         }
