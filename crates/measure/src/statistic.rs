@@ -6,7 +6,7 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 
-use crate::quantity::{Measured, ReadError};
+use crate::quantity::{Bound, Measured, ReadError};
 
 /// A number for many: "mean", "median", "min", "max" or a percentile such as "p99" or "p99.9"
 /// (nearest rank).
@@ -59,6 +59,29 @@ impl Statistic {
     pub(crate) fn measured(self, values: impl Iterator<Item = f64>) -> Option<Measured> {
         self.of(&mut values.collect::<Vec<_>>()).map(Measured::exact)
     }
+
+    /// Of values some of which may be known from one side only. So is the mean then; a quantile is,
+    /// if it would be another one were they as far away as they can be. `None` without values, or
+    /// if it is known from neither side.
+    #[must_use]
+    pub fn of_measured(self, values: &[Measured]) -> Option<Measured> {
+        let known = |beyond: Option<Bound>| {
+            let end = |one: &Measured| match one.bound {
+                Bound::AtLeast if beyond == Some(Bound::AtLeast) => f64::INFINITY,
+                Bound::AtMost if beyond == Some(Bound::AtMost) => f64::NEG_INFINITY,
+                _ => one.value,
+            };
+            self.of(&mut values.iter().map(end).collect::<Vec<_>>())
+        };
+        let value = known(None)?;
+        let moves = |bound| known(Some(bound)) != Some(value);
+        match (moves(Bound::AtLeast), moves(Bound::AtMost)) {
+            (false, false) => Some(Measured::exact(value)),
+            (true, false) => Some(Measured { value, bound: Bound::AtLeast }),
+            (false, true) => Some(Measured { value, bound: Bound::AtMost }),
+            (true, true) => None,
+        }
+    }
 }
 
 impl<'de> Deserialize<'de> for Statistic {
@@ -78,5 +101,30 @@ impl JsonSchema for Statistic {
 
     fn inline_schema() -> bool {
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_values_known_from_one_side_a_statistic_is_known_from_it_unless_it_is_beside_them() {
+        let exact = Measured::exact;
+        let at_least = |value| Measured { value, bound: Bound::AtLeast };
+        let at_most = |value| Measured { value, bound: Bound::AtMost };
+        let late = [exact(1.0), exact(2.0), at_least(3.0)];
+        assert_eq!(Statistic::Mean.of_measured(&late), Some(at_least(2.0)));
+        assert_eq!(Statistic::Quantile(1.0).of_measured(&late), Some(at_least(3.0)));
+        assert_eq!(Statistic::Quantile(0.5).of_measured(&late), Some(exact(2.0)));
+        assert_eq!(Statistic::Quantile(0.0).of_measured(&late), Some(exact(1.0)));
+        // Who is known to take half a second may take longer than everybody.
+        let soon = [exact(1.0), exact(2.0), at_least(0.5)];
+        assert_eq!(Statistic::Quantile(0.0).of_measured(&soon), Some(at_least(0.5)));
+        assert_eq!(Statistic::Quantile(0.5).of_measured(&soon), Some(at_least(1.0)));
+        assert_eq!(Statistic::Mean.of_measured(&[exact(1.0), at_most(3.0)]), Some(at_most(2.0)));
+        assert_eq!(Statistic::Mean.of_measured(&[at_least(1.0), at_most(3.0)]), None);
+        assert_eq!(Statistic::Mean.of_measured(&[exact(1.0), exact(3.0)]), Some(exact(2.0)));
+        assert_eq!(Statistic::Mean.of_measured(&[]), None);
     }
 }

@@ -255,10 +255,9 @@ pub(super) fn together(statistic: Statistic, variants: &[Vec<Option<Measured>>])
     let runs = variants.iter().map(Vec::len).min().unwrap_or(0);
     let mut without = 0;
     let of_run = |run: usize| {
-        let known = variants.iter().filter_map(|runs| runs.get(run).copied().flatten());
-        let mut values: Vec<f64> = known.map(|measured| measured.value).collect();
+        let values: Vec<Measured> = variants.iter().filter_map(|runs| runs.get(run).copied().flatten()).collect();
         without += variants.len() - values.len();
-        statistic.of(&mut values).map(Measured::exact)
+        statistic.of_measured(&values)
     };
     ((0..runs).map(of_run).collect(), without)
 }
@@ -299,6 +298,17 @@ mod tests {
             assert!((at_most(yes, high) - 0.025).abs() < 1e-7, "{yes} of {n}: {high}");
             assert!((1.0 - at_most(yes - 1, low) - 0.025).abs() < 1e-7, "{yes} of {n}: {low}");
         }
+    }
+
+    /// A mean with a part that is only known to be late was exact.
+    #[test]
+    fn what_variants_give_together_is_known_from_the_side_that_they_are() {
+        let late = Measured { value: 3.0, bound: Bound::AtLeast };
+        let variants = [vec![Some(Measured::exact(1.0)); 2], vec![Some(late), None]];
+        let (values, without) = together(Statistic::Mean, &variants);
+        assert_eq!(values, [Some(Measured { value: 2.0, bound: Bound::AtLeast }), Some(Measured::exact(1.0))]);
+        assert_eq!(without, 1);
+        assert_eq!(together(Statistic::Quantile(0.0), &variants).0[0], Some(Measured::exact(1.0)));
     }
 
     #[test]

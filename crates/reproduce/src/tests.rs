@@ -226,6 +226,28 @@ fn a_cancelled_reproduction_keeps_the_figures_that_were_finished() {
     assert_eq!(reproduce(&figures, &options).unwrap(), whole);
 }
 
+/// "168 ms, reproduced": the one that never ended did not count.
+#[test]
+fn a_transfer_that_does_not_end_takes_at_least_until_the_run_does() {
+    for (statistic, expect, holds, bound) in [
+        ("max", "<= 1 s", Some(false), Bound::AtLeast),
+        ("max", "<= 20 s", None, Bound::AtLeast),
+        ("mean", "<= 0.5 s", Some(false), Bound::AtLeast),
+        ("min", "<= 1 s", Some(true), Bound::Exact),
+    ] {
+        let text = format!(
+            "title = 'x'\nshows = 'x'\n[scenario]\nduration = '2 s'\npath = {{ capacity = '10 Mbit/s', rtt = '40 ms' }}\n\
+             flow = [{{ name = 'transfer', size = '100 kB' }}, {{ name = 'transfer', size = '500 MB' }}]\n\
+             [[claim]]\nid = 'it'\norigin = 'ours'\nsource = ''\nsays = ''\nexpect = '{expect}'\n\
+             measure = {{ kind = 'completion_time', flow = 'transfer', statistic = '{statistic}' }}"
+        );
+        let result = run(&figure(&text), 1);
+        let (claim, value) = (&result.claims[0], result.claims[0].cases[0].evidence.value().unwrap());
+        assert_eq!((claim.holds, value.bound), (holds, bound), "{statistic} {expect}: {}", claim.ours());
+        assert!(statistic != "max" || (1.9..2.0).contains(&value.value), "{}", claim.ours());
+    }
+}
+
 /// Every measure on a run whose numbers can be worked out by hand: 250 packets of 1500 bytes at 20
 /// Mbit/s and 10 ms.
 #[test]

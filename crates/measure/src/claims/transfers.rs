@@ -4,15 +4,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use flowstart_simulator::FlowOutcome;
-use flowstart_units::Bytes;
+use flowstart_units::{Bytes, Time};
 
 use super::item::{Asks, ScenarioMeasure};
 use super::run::ScenarioRun;
-use crate::quantity::{Dimension, Measured};
+use crate::quantity::{Bound, Dimension, Measured};
 use crate::statistic::Statistic;
 
 /// Completion time of transfers: from the first data packet's departure to the last byte at the
-/// receiver.
+/// receiver. One that is not complete when the run ends takes at least until then.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CompletionTime {
@@ -41,13 +41,23 @@ impl ScenarioMeasure for CompletionTime {
                 self.smallest.is_none_or(|least| size >= least) && self.largest.is_none_or(|most| size <= most)
             })
         };
-        let flows = run.flows(self.flow.as_deref()).map(|(_, flow)| flow).filter(fits);
-        let times = flows.filter_map(|flow| Some(flow.completed?.since(flow.first_data).as_secs_f64()));
-        self.statistic.measured(times)
+        let end = Time::ZERO + run.end();
+        let begun = |flow: &&FlowOutcome| flow.started <= end;
+        let flows = run.flows(self.flow.as_deref()).map(|(_, flow)| flow).filter(fits).filter(begun);
+        let time = |flow: &FlowOutcome| {
+            let lasting = |at: Time| at.since(flow.first_data).as_secs_f64();
+            match flow.completed {
+                Some(done) => Measured::exact(lasting(done)),
+                // Of one whose first data did not leave nothing is known but that it takes time.
+                None => Measured { value: lasting(end.max(flow.first_data)), bound: Bound::AtLeast },
+            }
+        };
+        self.statistic.of_measured(&flows.map(time).collect::<Vec<_>>())
     }
 }
 
-/// Time from a user's wish for a page until its last byte is there.
+/// Time from a user's wish for a page until its last byte is there. The page that a user still
+/// waits for when the run ends does not count.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PageTime {
