@@ -43,12 +43,12 @@ impl Reference {
         self.moments.as_ref().map_or_else(|| self.bdp(), |moments| moments.before(t, self.base_rtt))
     }
 
-    /// What it carries in the horizon, over what its mean does; `None` if the capacity does not
+    /// What it carries between two times, over what its mean does; `None` if the capacity does not
     /// change.
     #[must_use]
-    pub fn of_mean(&self) -> Option<f64> {
-        let mean = self.fair_share.as_bps() as f64 / 8.0 * self.horizon.as_secs_f64();
-        self.moments.as_ref().map(|moments| moments.between(Span::ZERO, self.horizon) / mean)
+    pub fn of_mean(&self, from: Span, to: Span) -> Option<f64> {
+        let mean = self.fair_share.as_bps() as f64 / 8.0 * (to - from).as_secs_f64();
+        self.moments.as_ref().map(|moments| moments.between(from, to) / mean)
     }
 
     /// H in round trips.

@@ -77,7 +77,7 @@ pub use delay::{DelaySummary, Overshoot, busy_time, mean_wait, overshoot, quanti
 pub use egress::{Cumulative, Egress, Reference};
 pub use exit::{Exit, ExitJudgement, Losses};
 pub use moments::Moments;
-pub use others::{convergence, harm, harm_ratio, jain, waits_of};
+pub use others::{convergence, harm, harm_ratio, jain, max_min_part, max_min_share, waits_of};
 pub use quantity::{Bound, Dimension, Measured, ReadError};
 pub use recording::{
     Asked, Fate, FlowRecord, FlowSample, Flows, LinkAsked, LinkRecord, LinkSample, LinkSeries, LinksAndWindows,

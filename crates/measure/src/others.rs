@@ -15,16 +15,52 @@ pub fn waits_of(samples: &[Wait], wanted: impl Fn(&Wait) -> bool, start: Time, h
     samples.iter().filter(|wait| wanted(wait) && inside.contains(&wait.arrived)).map(|wait| wait.waited).collect()
 }
 
-/// M9, harm to the throughput of others: h = max(0, (x_without − x_with − fair loss) / x_without),
-/// fair loss = x_without − C/(n + 1) for `n` other flows, never negative. Bytes (or rates) of all
-/// other flows together over [0, H]; `capacity` in the same measure, so that their fair share is
-/// `capacity` · n / (n + newcomers). `None` if the others carried nothing without the newcomer.
+/// What max-min fairness leaves of `left` for those who want more than a share of it, once all
+/// others have what they want, and how many they are.
+fn unsatisfied(left: f64, wants: &[f64]) -> (f64, usize) {
+    let mut sorted = wants.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let mut left = left.max(0.0);
+    for (number, want) in sorted.iter().enumerate() {
+        let all = sorted.len() - number;
+        if *want >= left / all as f64 {
+            return (left, all);
+        }
+        left -= want;
+    }
+    (left, 0)
+}
+
+/// The largest share that anybody has of `left` if it is shared max-min fairly among those who want
+/// so much each (Bertsekas and Gallager, "Data Networks", section 6.5.2): those that want less have
+/// what they want. Infinite if there is enough for all.
 #[must_use]
-pub fn harm(without: f64, with: f64, capacity: f64, others: usize, newcomers: usize) -> Option<f64> {
+pub fn max_min_share(left: f64, wants: &[f64]) -> f64 {
+    match unsatisfied(left, wants) {
+        (_, 0) => f64::INFINITY,
+        (left, sharing) => left / sharing as f64,
+    }
+}
+
+/// What some have together if `left` is shared max-min fairly among them, who want so much each,
+/// and those `beside` them.
+#[must_use]
+pub fn max_min_part(left: f64, some: &[f64], beside: &[f64]) -> f64 {
+    let all = [some, beside].concat();
+    let (share, (left, sharing)) = (max_min_share(left, &all), unsatisfied(left, &all));
+    let (satisfied, more): (Vec<f64>, Vec<f64>) = some.iter().partition(|want| **want < share);
+    satisfied.iter().sum::<f64>() + left * more.len() as f64 / sharing.max(1) as f64
+}
+
+/// M9, harm to the throughput of others: h = max(0, (x_without − x_with − fair loss) / x_without),
+/// fair loss = x_without − their max-min share beside the newcomer, never negative. Bytes (or
+/// rates) of all other flows together over [0, H]; `fair` in the same measure
+/// ([`max_min_part`]). `None` if the others carried nothing without the newcomer.
+#[must_use]
+pub fn harm(without: f64, with: f64, fair: f64) -> Option<f64> {
     if without <= 0.0 {
         return None;
     }
-    let fair = capacity * others as f64 / (others + newcomers).max(1) as f64;
     let fair_loss = (without - fair).max(0.0);
     Some(((without - with - fair_loss) / without).max(0.0))
 }
@@ -79,19 +115,45 @@ mod tests {
 
     #[test]
     fn a_newcomer_that_takes_its_fair_share_does_no_harm() {
-        assert_eq!(harm(100.0, 50.0, 100.0, 1, 1), Some(0.0));
-        assert_eq!(harm(100.0, 75.0, 100.0, 3, 1), Some(0.0));
-        assert_eq!(harm(100.0, 80.0, 100.0, 1, 1), Some(0.0));
+        assert_eq!(harm(100.0, 50.0, 50.0), Some(0.0));
+        assert_eq!(harm(100.0, 75.0, 75.0), Some(0.0));
+        assert_eq!(harm(100.0, 80.0, 50.0), Some(0.0));
     }
 
     #[test]
     fn harm_is_the_loss_beyond_the_fair_one() {
-        assert!((harm(100.0, 20.0, 100.0, 1, 1).unwrap() - 0.3).abs() < 1e-12);
+        assert!((harm(100.0, 20.0, 50.0).unwrap() - 0.3).abs() < 1e-12);
         // Others that use less than their fair share lose nothing fairly.
-        assert!((harm(30.0, 15.0, 100.0, 1, 1).unwrap() - 0.5).abs() < 1e-12);
-        assert_eq!(harm(0.0, 0.0, 100.0, 1, 1), None);
+        assert!((harm(30.0, 15.0, 50.0).unwrap() - 0.5).abs() < 1e-12);
+        assert_eq!(harm(0.0, 0.0, 50.0), None);
         assert_eq!(harm_ratio(0.3, 0.15), Some(2.0));
         assert_eq!(harm_ratio(0.3, 0.0), None);
+    }
+
+    #[test]
+    fn who_wants_less_than_a_share_has_it_and_the_rest_is_shared() {
+        const GREEDY: f64 = f64::INFINITY;
+        for (left, some, beside, share, part) in [
+            (20.0, vec![GREEDY], vec![GREEDY], 10.0, 10.0),
+            (20.0, vec![GREEDY; 3], vec![GREEDY], 5.0, 15.0),
+            // 2, 9 and 9.
+            (20.0, vec![GREEDY, 2.0], vec![GREEDY], 9.0, 11.0),
+            (20.0, vec![GREEDY], vec![2.0, GREEDY], 9.0, 9.0),
+            // Who is over wants nothing.
+            (20.0, vec![GREEDY, 0.0, 0.0], vec![GREEDY], 10.0, 10.0),
+            // Exactly a share, and more than one.
+            (20.0, vec![10.0], vec![GREEDY], 10.0, 10.0),
+            (20.0, vec![15.0], vec![GREEDY], 10.0, 10.0),
+            // Enough for all, nothing for anybody, and nobody.
+            (20.0, vec![2.0, 3.0], vec![4.0], GREEDY, 5.0),
+            (0.0, vec![GREEDY], vec![GREEDY], 0.0, 0.0),
+            (-3.0, vec![GREEDY], vec![GREEDY], 0.0, 0.0),
+            (20.0, vec![], vec![GREEDY], 20.0, 0.0),
+            (20.0, vec![], vec![], GREEDY, 0.0),
+        ] {
+            assert_eq!(max_min_share(left, &[some.clone(), beside.clone()].concat()), share, "{some:?} {beside:?}");
+            assert_eq!(max_min_part(left, &some, &beside), part, "{left} {some:?} {beside:?}");
+        }
     }
 
     #[test]

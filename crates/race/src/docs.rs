@@ -15,7 +15,10 @@ pub fn measures_page() -> String {
          else from t = 0.\n\n\
          C_f is a share of what a policer lets through in the long run, if there is one, and not more than a sender's own link (`access`) \
          carries. Over ways in parallel the first newcomer takes the first way, and the others are spread as all connections are: C_f is then that of \
-         each newcomer on its way with those who take it in the same run, and the queue, M9 and Jain's index are those of the first way.\n\n\
+         each newcomer on its way with those who take it in the same run, and the queue, M9 and Jain's index are those of the first way \
+         (of what is left to them in M9, arrivals are not taken off there).\n\n\
+         Of a newcomer whose data do not reach the queue in the time in which it is watched, since its handshake is lost, M2 is the horizon, M3 all of \
+         its share, and what it delivered nothing; its exit, queue and losses are missing, and what it did to others.\n\n\
          Of a capacity that changes C_f is the share of each moment: what left is set against what the share could have carried in the same time \
          (M2, M3, M10 and U min; where nothing could pass U is 1), E and window / BDP take B_f from the RTT0 before the exit (a packet at least), \
          M9 the capacity of the horizon, M7 that from the first data on. RTT0, and BDP as a unit, are of the mean.\n\n\

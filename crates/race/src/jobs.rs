@@ -178,6 +178,10 @@ impl Race {
                         .find(is_reference)
                         .map(|c| c.runs.iter().filter_map(|run| Some((run.run, run.get(of.measure())?))).collect())
                         .unwrap_or_default();
+                    // A mean over those runs alone in which there is one says nothing of the others.
+                    if theirs.iter().any(|(_, theirs)| value(*theirs, *theirs).is_none()) {
+                        continue;
+                    }
                     for record in contestants.iter_mut().flat_map(|contestant| &mut contestant.runs) {
                         let theirs = theirs.iter().find(|(run, _)| *run == record.run).map(|(_, theirs)| *theirs);
                         let value = record.get(of.measure()).zip(theirs).and_then(|(own, theirs)| value(own, theirs));

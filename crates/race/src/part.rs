@@ -82,7 +82,7 @@ impl Race {
         let companions = self.companions(contestant, &config, self.flows);
         let recording =
             Recording::<Newcomers>::new(Asked { companions, ..self.asked(&config, run, Origin::FirstData) });
-        let Some((outcome, recording)) =
+        let Some((outcome, mut recording)) =
             runner.run(self, (contestant, Purpose::Start, run), &config, recording, self.slice())?
         else {
             return Ok(None);
@@ -92,7 +92,15 @@ impl Race {
             simulated: outcome.ended.as_secs_f64(),
             ..JobResult::default()
         };
-        let Some(origin) = recording.origin() else { return Ok(Some(result)) };
+        let Some(origin) = recording.origin() else {
+            let setting = self.setting(&config, run, Time::ZERO + self.newcomers_at(run));
+            let values = self.measures().into_iter().map(|measure| (measure, measure.of_nothing(&setting.reference)));
+            result.values = values.filter_map(|(measure, value)| Some((measure, value?))).collect();
+            result.exits = vec![None; self.flows as usize];
+            return Ok(Some(result));
+        };
+        // Of several newcomers those of whom nothing came count, too.
+        recording.complete_flows((self.others.tcp_flows() + self.flows) as usize);
         let without = if self.has_others() {
             let Some(without) = without(origin)? else { return Ok(None) };
             result.data_packets += without.data_packets;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use flowstart_measure::measures::Setting;
+use flowstart_measure::measures::{Setting, Sharing};
 use flowstart_measure::{Moments, Reference};
 use flowstart_network::{PolicerConfig, RateSchedule};
 use flowstart_random::{Purpose as Stream, SplitMix64};
@@ -141,9 +141,19 @@ impl Race {
             let second = companions.iter().find(|(owner, _)| *owner == flow).map(|(_, second)| *second as usize);
             std::iter::once(flow as usize).chain(second).collect::<Vec<_>>()
         };
-        let sharing =
-            self.sharers(self.carried(0), 0, run).iter().map(|sharer| self.number_of(sharer)).collect::<Vec<_>>();
-        let sharing = sharing.into_iter().chain(newcomers.iter().map(|number| others + number));
+        let access = self.path.access.unwrap_or(Rate::UNLIMITED);
+        let sharers = self.sharers(self.carried(0), 0, run);
+        let sharing = sharers.iter().map(|sharer| {
+            let wants = match sharer.wants {
+                Wants::Everything => access,
+                Wants::Paced(rate) => rate.min(access),
+                Wants::Datagrams(rate) => rate,
+            };
+            (self.number_of(sharer), wants)
+        });
+        let sharing = sharing.chain(newcomers.iter().map(|number| (others + number, access)));
+        let first = others + self.flows;
+        let datagrams = (first..).zip(&self.others.udp).filter(|(number, udp)| self.way(udp.way, *number, run) == 0);
         Setting {
             reference: own.first().cloned().unwrap_or_else(|| self.reference()),
             own,
@@ -154,7 +164,10 @@ impl Race {
             newcomers: self.flows as usize,
             passing: passing.collect(),
             newcomers_passing: newcomers.len(),
-            sharing: sharing.map(connections).collect(),
+            datagrams: datagrams.map(|(number, _)| number as usize).collect(),
+            arriving: self.path.ways.is_empty().then_some(simulation.flows.len()),
+            access,
+            sharing: sharing.map(|(flow, wants)| Sharing { connections: connections(flow), wants }).collect(),
         }
     }
 

@@ -17,7 +17,7 @@ pub use item::{Better, Function, Item, Measure, Needs};
 pub use losses::*;
 pub use others::*;
 pub use queue::*;
-pub use run::{AddedWaits, Newcomer, Setting, StartRun, TransferRun};
+pub use run::{AddedWaits, Newcomer, Setting, Sharing, StartRun, TransferRun};
 pub use speed::*;
 pub use transfers::*;
 

@@ -3,8 +3,9 @@
 use flowstart_units::Span;
 
 use super::item::{Better, Function, Item, Needs};
+use super::run::Sharing;
 use crate::delay::busy_time;
-use crate::others::{convergence, harm, harm_ratio, jain};
+use crate::others::{convergence, harm, harm_ratio, jain, max_min_share};
 
 /// M8: the queue counts as busy this much above its mean before t = 0.
 const BUSY_MARGIN: Span = Span::from_millis(1);
@@ -61,13 +62,12 @@ pub static HARM: Item = Item {
     better: Better::Lower,
     needs: Needs::Others,
     help: "M9: max(0, (x_without - x_with - fair loss) / x_without) for the other flows' bytes through the bottleneck \
-           over the horizon, fair loss = x_without - their max-min share.",
+           over the horizon, fair loss = x_without - their max-min share beside the newcomers of what datagrams leave. \
+           Whoever C_f does not count wants what it carried without the newcomers: nothing, if it was over.",
     function: Function::Run(|run| {
-        let setting = &run.setting;
-        let mean = setting.capacity.as_bps() as f64 / 8.0 * run.horizon().as_secs_f64();
-        let capacity = setting.reference.of_mean().map_or(mean, |of_mean| mean * of_mean);
-        let (without, with) = (run.carried_by_others(run.without?), run.carried_by_others(run.with));
-        Some(harm(without, with, capacity, setting.passing.len(), setting.newcomers_passing)? * 100.0)
+        let without = run.without?;
+        let (before, with) = (run.carried_by_others(without), run.carried_by_others(run.with));
+        Some(harm(before, with, run.fair_for_others(without))? * 100.0)
     }),
 };
 
@@ -79,7 +79,8 @@ pub static HARM_RATIO: Item = Item {
     digits: 2,
     better: Better::Lower,
     needs: Needs::Others,
-    help: "M9: harm over that of the reference contestant, CUBIC with Linux's HyStart, if it races.",
+    help: "M9: harm over that of the reference contestant, CUBIC with Linux's HyStart, if it races; missing if that does \
+           none in some run.",
     function: Function::ToReference(&HARM, harm_ratio),
 };
 
@@ -105,12 +106,21 @@ pub static JAIN: Item = Item {
     better: Better::Higher,
     needs: Needs::Newcomers,
     help: "M10: Jain's index of the bytes through the bottleneck over the last 10 RTT0 of the horizon, of those flows that \
-           the fair share counts; 1 with a single flow.",
+           the fair share counts, each over its max-min share: a paced flow or datagrams that want less than others have \
+           theirs with what they want. 1 with a single flow.",
     function: Function::Run(|run| {
         let horizon = run.horizon();
         let last = horizon - (run.setting.reference.base_rtt * JAIN_RTTS).min(horizon);
         let carried = |number: &usize| Some(run.with.flows().get(*number)?.egress.cumulative().between(last, horizon));
-        let of = |flow: &Vec<usize>| flow.iter().filter_map(carried).sum::<f64>();
-        jain(&run.setting.sharing.iter().map(of).collect::<Vec<_>>())
+        let sharing = &run.setting.sharing;
+        let wants: Vec<f64> = sharing.iter().map(|one| one.wants_in(horizon - last)).collect();
+        let share = max_min_share(run.possible(last, horizon), &wants);
+        // What a full share is: if there is enough for all, what is most wanted.
+        let full = if share.is_finite() { share } else { wants.iter().copied().fold(0.0, f64::max) };
+        let of = |(one, want): (&Sharing, &f64)| {
+            let part = if full > 0.0 { want.min(share) / full } else { 1.0 };
+            (part > 0.0).then(|| one.connections.iter().filter_map(carried).sum::<f64>() / part)
+        };
+        jain(&sharing.iter().zip(&wants).filter_map(of).collect::<Vec<_>>())
     }),
 };

@@ -9,7 +9,7 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 use crate::delay::{DelaySummary, Overshoot, overshoot, quantile};
 use crate::egress::{Cumulative, Reference};
 use crate::exit::Exit;
-use crate::others::waits_of;
+use crate::others::{max_min_part, waits_of};
 use crate::recording::{FlowRecord, LinkRecord, Newcomers, Recording, TransferWaits};
 use crate::wait::Wait;
 
@@ -34,9 +34,37 @@ pub struct Setting {
     pub passing: Vec<usize>,
     /// How many of the newcomers go through it.
     pub newcomers_passing: usize,
-    /// Who shares it, newcomers included, as the fair share counts them: the numbers of all
-    /// connections of each.
-    pub sharing: Vec<Vec<usize>>,
+    /// Numbers of the others' datagram flows whose way leads through it.
+    pub datagrams: Vec<usize>,
+    /// From this number on flows are transfers that arrive, and others' second connections, all
+    /// through the bottleneck; `None` over ways in parallel, where they are left out.
+    pub arriving: Option<usize>,
+    /// Most that a newcomer's own link carries; unlimited if it has none.
+    pub access: Rate,
+    /// Who shares it, newcomers included, as the fair share counts them.
+    pub sharing: Vec<Sharing>,
+}
+
+/// One of those who share the bottleneck.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sharing {
+    /// The numbers of all its connections, its own first.
+    pub connections: Vec<usize>,
+    /// Most that it wants; unlimited for a greedy flow.
+    pub wants: Rate,
+}
+
+impl Sharing {
+    /// Bytes that it wants within some time; infinite for a greedy flow.
+    #[must_use]
+    pub fn wants_in(&self, time: Span) -> f64 {
+        bytes_in(self.wants, time)
+    }
+}
+
+/// Bytes of a rate within some time; infinite if the rate is unlimited.
+fn bytes_in(rate: Rate, time: Span) -> f64 {
+    if rate.is_unlimited() { f64::INFINITY } else { rate.as_bps() as f64 / 8.0 * time.as_secs_f64() }
 }
 
 /// A run in which newcomers start, finished.
@@ -175,6 +203,34 @@ impl<'a> StartRun<'a> {
     #[must_use]
     pub fn added_in_start(&self) -> &AddedWaits {
         self.added_in_start.get_or_init(|| AddedWaits::new(self, self.start_phase()))
+    }
+
+    /// Bytes that the bottleneck can carry between two times after t = 0.
+    #[must_use]
+    pub fn possible(&self, from: Span, to: Span) -> f64 {
+        let mean = bytes_in(self.setting.capacity, to - from);
+        self.setting.reference.of_mean(from, to).map_or(mean, |of_mean| mean * of_mean)
+    }
+
+    /// Bytes that the others' TCP flows would carry together within the horizon if those beside the
+    /// newcomers shared it max-min fairly: greedy and paced ones as the fair share counts them,
+    /// datagrams taken off. Whoever that does not count (transfers, flows that come or go, arrivals)
+    /// wants what it carried without the newcomers.
+    #[must_use]
+    pub fn fair_for_others(&self, without: &Recording<Newcomers>) -> f64 {
+        let (setting, horizon) = (&self.setting, self.horizon());
+        let carried =
+            |number: usize| without.flows().get(number).map_or(0.0, |flow| flow.egress.cumulative().at(horizon));
+        let datagrams: f64 = setting.datagrams.iter().map(|number| carried(*number)).sum();
+        let left = self.possible(Span::ZERO, horizon) - datagrams - without.carried_beyond() as f64;
+        let wants = |number: &usize| {
+            let sharing = setting.sharing.iter().find(|one| one.connections.first() == Some(number));
+            sharing.map_or_else(|| carried(*number), |one| one.wants_in(horizon))
+        };
+        let others: Vec<f64> = setting.passing.iter().map(wants).collect();
+        let arriving = setting.arriving.map_or(0..0, |first| first..without.flows().len());
+        let newcomers = std::iter::repeat_n(bytes_in(setting.access, horizon), setting.newcomers_passing);
+        max_min_part(left, &others, &arriving.map(carried).chain(newcomers).collect::<Vec<_>>())
     }
 
     /// Bytes of the others' TCP flows through the bottleneck within the horizon.

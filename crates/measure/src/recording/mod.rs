@@ -33,6 +33,8 @@ pub struct Recording<P> {
     /// By link number; `None` for links that nobody asked about.
     links: Vec<Option<LinkRecord>>,
     flows: Vec<FlowRecord>,
+    /// Bytes of flows without a record that left the bottleneck within the horizon.
+    beyond: u64,
     samples: Option<Box<Samples>>,
     packets: Option<Box<Packets>>,
 }
@@ -52,7 +54,7 @@ impl<P: Parts> Recording<P> {
         }
         let samples = (P::TABLES && !asked.bin.is_zero()).then(|| Box::new(Samples::new(asked.bin)));
         let packets = (P::TABLES && asked.packets).then(Box::default);
-        Self { parts: PhantomData, asked, origin, links, flows: Vec::new(), samples, packets }
+        Self { parts: PhantomData, asked, origin, links, flows: Vec::new(), beyond: 0, samples, packets }
     }
 
     /// t = 0; `None` if no data of a new flow reached the bottleneck.
@@ -97,6 +99,20 @@ impl<P: Parts> Recording<P> {
     #[must_use]
     pub fn flows(&self) -> &[FlowRecord] {
         &self.flows
+    }
+
+    /// Makes records of the first so many flows, empty ones of those that never did anything.
+    pub fn complete_flows(&mut self, flows: usize) {
+        if flows > self.flows.len() {
+            self.make_room(flows - 1);
+        }
+    }
+
+    /// Bytes of data that left the bottleneck within the horizon and belong to flows beyond the
+    /// [limit](Asked::flow_limit), which have no records.
+    #[must_use]
+    pub fn carried_beyond(&self) -> u64 {
+        self.beyond
     }
 
     /// What happened in bins, with [`Parts::TABLES`] and a width other than zero.

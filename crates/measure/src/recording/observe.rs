@@ -69,7 +69,7 @@ impl<P: Parts> Recording<P> {
     /// [`record`](Self::record), so that what every packet needs of it is inlined.
     #[cold]
     #[inline(never)]
-    fn make_room(&mut self, index: usize) {
+    pub(super) fn make_room(&mut self, index: usize) {
         if index < self.asked.flow_limit {
             self.flows.resize_with(index + 1, || FlowRecord::new::<P>(&self.asked));
         }
@@ -105,7 +105,10 @@ impl<P: Parts> Recording<P> {
             Body::Segment(segment) if segment.retransmission => self.owner(packet.flow, segment.seq).1,
             _ => 0,
         };
-        let Some(record) = self.record(packet.flow) else { return };
+        let Some(record) = self.record(packet.flow) else {
+            self.beyond += from.filter(|from| *from <= horizon).map_or(0, |_| bytes);
+            return;
+        };
         let first_copy = match &packet.body {
             Body::Segment(segment) if segment.retransmission => record.missing.remove(&key),
             _ => true,
