@@ -29,8 +29,8 @@ pub struct TwoGapChirpingConfig {
     /// Packets of later chirps on a path that does not aggregate ACKs, 2 ..= 256; default 16. With
     /// aggregation up to 256.
     pub packets: u32,
-    /// Packets of a chirp for each ACK of those that come at once, where that is more than `packets`,
-    /// 0 ..= 256; default 4.
+    /// Packets of a chirp for each ACK of those that come at once, where that is more than
+    /// `packets`, 0 ..= 256; default 4.
     pub per_burst: f64,
     /// The first probe gap is the handshake's RTT divided by this, at least 1; default 64.
     pub probe_divisor: u32,

@@ -21,7 +21,9 @@
 ///         $this.acks += 1;
 ///         $this.inner.on_ack($ack, $window)
 ///     }};
-///     ($this:ident.$method:ident($($argument:ident),*)) => { $this.inner.$method($($argument),*) };
+///     ($this:ident.$method:ident($($argument:ident),*)) => {
+///         $this.inner.$method($($argument),*)
+///     };
 /// }
 ///
 /// impl<A: CongestionAvoidance> CongestionAvoidance for Counting<A> {

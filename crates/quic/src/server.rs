@@ -117,8 +117,8 @@ impl std::fmt::Debug for Server {
 }
 
 impl Server {
-    /// A server. With `once` it is over after the first transfer, be it that it broke off, and those
-    /// that go on beside it.
+    /// A server. With `once` it is over after the first transfer, be it that it broke off, and
+    /// those that go on beside it.
     ///
     /// # Errors
     /// If the identity does not fit the stack, or the limits make no sense.

@@ -178,7 +178,8 @@ impl Race {
                         .find(is_reference)
                         .map(|c| c.runs.iter().filter_map(|run| Some((run.run, run.get(of.measure())?))).collect())
                         .unwrap_or_default();
-                    // A mean over those runs alone in which there is one says nothing of the others.
+                    // A mean over those runs alone in which there is one says nothing of the
+                    // others.
                     if theirs.iter().any(|(_, theirs)| value(*theirs, *theirs).is_none()) {
                         continue;
                     }

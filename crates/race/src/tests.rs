@@ -677,7 +677,8 @@ fn harm_is_the_same_whoever_was_there_and_is_over() {
     }
 }
 
-/// 33, 11 and 37 % of harm where everybody had what is fair, and an index of 0.81 beside a paced flow.
+/// 33, 11 and 37 % of harm where everybody had what is fair, and an index of 0.81 beside a paced
+/// flow.
 #[test]
 fn who_leaves_everybody_the_max_min_share_does_no_harm_whatever_others_want() {
     // A queue in which senders keep what is left for them: with CoDel's a bursty rate loses some.

@@ -321,7 +321,8 @@ struct Probing<'a> {
 }
 
 impl Probing<'_> {
-    /// Those of these rates that were finished before. A path that was not faithful then is not now.
+    /// Those of these rates that were finished before. A path that was not faithful then is not
+    /// now.
     fn known(
         &self,
         (kept, of): (&dyn Kept, KeptOf<'_>),

@@ -182,6 +182,26 @@ test("dragging zooms all figures over the same axis, and the button goes back", 
   assert.deepEqual(await labels(0), before[0]);
 });
 
+test("two fingers one above the other zoom to what can be read", async (t) => {
+  const page = await open(t, "race");
+  const drawing = page.locator(".drawing").first();
+  const box = await drawing.boundingBox();
+  const touch = (kind, pointerId, x, y) =>
+    drawing.dispatchEvent(kind, {
+      pointerId,
+      pointerType: "touch",
+      button: 0,
+      clientX: box.x + x,
+      clientY: box.y + y,
+    });
+  await touch("pointerdown", 1, 200, 100);
+  await touch("pointerdown", 2, 400, 160);
+  await touch("pointermove", 2, 200, 160);
+  const labels = await page.locator("figure").first().locator("text").allInnerTexts();
+  assert.doesNotMatch(labels.join(" "), /NaN|Infinity/);
+  assert.ok((await page.locator("figure").first().locator("text").count()) > 10);
+});
+
 test("pointing shows every curve's value, in round trips and in seconds", async (t) => {
   const page = await open(t, "race");
   const box = await page.locator(".drawing").first().boundingBox();

@@ -9,7 +9,8 @@ use super::Controller;
 /// of Linux 6.1. The default has nothing to give back.
 ///
 /// ```
-/// use flowstart_congestion::{AvoidanceConfig, Controller, ControllerConfig, Prior, Signal, StartConfig};
+/// use flowstart_congestion::{AvoidanceConfig, Controller, ControllerConfig};
+/// use flowstart_congestion::{Prior, Signal, StartConfig};
 /// use flowstart_units::Time;
 ///
 /// let config = ControllerConfig::new(StartConfig::SlowStart, AvoidanceConfig::Reno);

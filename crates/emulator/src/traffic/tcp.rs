@@ -32,8 +32,8 @@ pub fn congestion_controls() -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Fails if the kernel has no congestion control of this name, and no module that brings it. Whether
-/// this process may use it is seen where it is used.
+/// Fails if the kernel has no congestion control of this name, and no module that brings it.
+/// Whether this process may use it is seen where it is used.
 ///
 /// # Errors
 /// [`Error::NotPossible`] with those it has.

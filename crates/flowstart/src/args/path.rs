@@ -32,7 +32,8 @@ pub(crate) struct PathArgs {
     #[arg(long, value_name = "N", value_parser = ways, allow_hyphen_values = true, help_heading = "Path")]
     pub(crate) ways: Option<usize>,
     /// Set any key of the path as a profile's file would have it, in TOML, such as 'jitter = "2
-    /// ms"' or 'medium.shaper.burst = "32 kB"'; may be repeated, and goes before all other options
+    /// ms"' or 'medium.shaper.burst = "32 kB"'; may be repeated, and counts whatever other options
+    /// say
     #[arg(long = "with", value_name = "KEY = VALUE", allow_hyphen_values = true, help_heading = "Path")]
     pub(crate) with: Vec<PathPart>,
 }

@@ -93,10 +93,10 @@ pub(crate) struct FrontierArgs {
     #[arg(long, value_name = "PATH", value_delimiter = ',', help_heading = "Grid")]
     pub(crate) path: Vec<PathKind>,
     /// Set any key of every cell's path as a profile's file would have it, in TOML, such as 'jitter
-    /// = "2 ms"'; may be repeated, and goes before what the path says
+    /// = "2 ms"'; may be repeated, and counts whatever the path says
     #[arg(long = "with", value_name = "KEY = VALUE", allow_hyphen_values = true, help_heading = "Grid")]
     pub(crate) with: Vec<PathPart>,
-    /// Loads: idle, greedy, udp, bbr, web
+    /// Loads: idle, greedy, udp, bbr, dctcp, web
     #[arg(long, value_name = "LOAD", value_delimiter = ',', help_heading = "Grid")]
     pub(crate) load: Vec<LoadKind>,
     /// Which seeds: development (even ones), held-out (odd ones, not to be looked at while tuning),

@@ -174,8 +174,8 @@ fn wanted(args: &FidelityArgs) -> Result<Vec<Case>, Failure> {
 }
 
 /// Runs the cases on a kernel with `hz` ticks per second, each after the runs that rows of `before`
-/// have; also whether all were run, and what failed. Of a case amid which it is interrupted, or fails,
-/// nothing is kept.
+/// have; also whether all were run, and what failed. Of a case amid which it is interrupted, or
+/// fails, nothing is kept.
 fn run(
     list: &[Case],
     hz: u32,

@@ -214,8 +214,8 @@ impl<'a> StartRun<'a> {
 
     /// Bytes that the others' TCP flows would carry together within the horizon if those beside the
     /// newcomers shared it max-min fairly: greedy and paced ones as the fair share counts them,
-    /// datagrams taken off. Whoever that does not count (transfers, flows that come or go, arrivals)
-    /// wants what it carried without the newcomers.
+    /// datagrams taken off. Whoever that does not count (transfers, flows that come or go,
+    /// arrivals) wants what it carried without the newcomers.
     #[must_use]
     pub fn fair_for_others(&self, without: &Recording<Newcomers>) -> f64 {
         let (setting, horizon) = (&self.setting, self.horizon());

@@ -86,10 +86,10 @@ pub struct RateProbe {
     /// What the train was served while it waited all the time, if it is too high; `None` otherwise,
     /// or if that was too short.
     pub served: Option<Served>,
-    /// How many independent samples the quantile of these is worth: at most their number, and unless
-    /// delays are [`Accepted::Constant`], or samples count as independent once they pass the test
-    /// ([`ProbeConfig::dependent`]), at most as many as all that was measured. Of a rate that is
-    /// too high it says nothing: its quantile is that of a train of this length.
+    /// How many independent samples the quantile of these is worth: at most their number, and
+    /// unless delays are [`Accepted::Constant`], or samples count as independent once they pass the
+    /// test ([`ProbeConfig::dependent`]), at most as many as all that was measured. Of a rate that
+    /// is too high it says nothing: its quantile is that of a train of this length.
     pub effective: f64,
     /// The samples kept, in time order. Fewer than wanted only if the verdict is
     /// [`Undecided::TooFew`]; more if they are dependent.

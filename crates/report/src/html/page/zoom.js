@@ -88,7 +88,9 @@ export const zoomable = (state, hidden, show) => {
     } else if (drag.kind === "pinch" && fingers.size === 2) {
       const [a, b] = drag.from;
       const [c, d] = [...fingers.values()];
-      const factor = Math.abs(c - d) / Math.max(Math.abs(a - b), LEAST_PIXELS);
+      // Fingers one above the other are as near as can be told apart.
+      const apart = (from, to) => Math.max(Math.abs(from - to), LEAST_PIXELS);
+      const factor = apart(c, d) / apart(a, b);
       go(changed(drag.view, data.x.log, factor, share((a + b) / 2), 0));
     }
   });
