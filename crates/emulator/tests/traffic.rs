@@ -290,6 +290,21 @@ fn nothing_is_counted_that_happens_after_the_end() {
     assert_eq!(udp.packets, udp.left + udp.dropped + udp.stayed, "{udp:?}");
 }
 
+/// Also where links go on, as those that programs use do.
+#[test]
+fn a_receiver_does_not_wait_for_what_is_on_its_way_at_the_end() {
+    let Some(_turn) = turn() else { return };
+    let (rate, lasting) = (1, Span::from_secs(3));
+    let world = World::start(WorldConfig::pair(link(rate, Span::from_millis(5), 1000), Span::from_millis(5))).unwrap();
+    // Its window is as large by then as all that it has sent, and waits in the queue.
+    let traffic = Traffic::Tcp { congestion: Some("reno".to_owned()), workload: Workload::Greedy };
+    let flow = FlowConfig { from: 0, to: 1, start: Time::ZERO, traffic };
+    let run_for = RunConfig { until: Time::ZERO + lasting, stop_when_complete: false, ..CONFIG };
+    let outcomes = run(&world, &[flow], &[], run_for, &|| false).unwrap();
+    let delivered = outcomes.flows[0].delivered;
+    assert!((200_000..=3 * Rate::from_mbps(rate).as_bps() / 8).contains(&delivered), "{delivered}");
+}
+
 /// Only packets whose fate was decided were counted.
 #[test]
 fn packets_that_still_wait_at_the_end_have_been_sent() {

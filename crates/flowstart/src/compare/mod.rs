@@ -85,7 +85,8 @@ pub(crate) fn compare(args: &CompareArgs) -> Done {
     }
     written.and(captured)?;
     // A real race that failed says why it is not complete.
-    verdict.and_then(|()| if result.complete { Ok(()) } else { Err(Failure::Interrupted) })
+    verdict?;
+    if result.complete { Ok(()) } else { Err(Failure::Interrupted) }
 }
 
 /// Packets that one core simulates in a second, carefully: 5 to 7 million on a shared virtual AMD
