@@ -195,9 +195,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let _ = flowstart_parallel::work_within(|work| supervise::with_interpreter(work));
     module.add_class::<RaceResult>()?;
     module.add_class::<Table>()?;
-    module.add_class::<algorithm::Ack>()?;
-    module.add_class::<algorithm::Round>()?;
-    module.add_class::<algorithm::Window>()?;
+    module.add_class::<algorithm::event::Ack>()?;
+    module.add_class::<algorithm::event::Round>()?;
+    module.add_class::<algorithm::window::Window>()?;
     module.add_class::<environment::Environments>()?;
     module.add_function(wrap_pyfunction!(call, module)?)?;
     module.add_function(wrap_pyfunction!(compare, module)?)?;
@@ -209,8 +209,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(rough_path, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(supervise::working_threads, module)?)?;
-    module.add_function(wrap_pyfunction!(algorithm::register_start, module)?)?;
-    module.add_function(wrap_pyfunction!(algorithm::register_avoidance, module)?)?;
+    module.add_function(wrap_pyfunction!(algorithm::start::register_start, module)?)?;
+    module.add_function(wrap_pyfunction!(algorithm::avoidance::register_avoidance, module)?)?;
     module.add_function(wrap_pyfunction!(environment::register_policy, module)?)?;
     Ok(())
 }
