@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import final
 
 __all__ = [
+    "MOST_SHARDS",
     "Ack",
     "Environments",
     "RaceResult",
@@ -24,6 +25,9 @@ __all__ = [
     "version",
     "working_threads",
 ]
+
+#: Pieces that a grid is cut into at most.
+MOST_SHARDS: int
 
 _Progress = Callable[[int, int], object] | None
 

@@ -22,7 +22,7 @@ class Exit:
         ssthresh: threshold to go on with, in packets; the window unless given.
         reason: "delay", "pipe full", "delivery lag", "rate plateau", "loss", "marks",
             "threshold" or "limit".
-        rate: pace at this rate at first, in bit/s.
+        rate: pace at this rate at first, of payload, in bit/s.
     """
 
     cwnd: int
@@ -99,7 +99,7 @@ class CongestionAvoidance(_Connection):
         raise NotImplementedError
 
     def pacing_rate(self) -> float | None:
-        """Pace at this rate in bit/s; `None` leaves it to the connection."""
+        """Pace at this rate of payload in bit/s; `None` leaves it to the connection."""
         return None
 
 

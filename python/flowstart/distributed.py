@@ -38,7 +38,7 @@ _D = TypeVar("_D", bound=Document)
 #: The file in which `flowstart frontier --out` keeps what is finished.
 RECORDS = "records.csv"
 #: Pieces that a grid is cut into at most.
-MOST_SHARDS = 10_000
+MOST_SHARDS = _native.MOST_SHARDS
 #: How often work is tried again whose worker died, if nothing was finished in between.
 TRIES = 5
 
@@ -313,7 +313,7 @@ def frontier(
             ``out/shards``.
         backend: "local" for processes of this machine, "ray" for a Ray cluster.
         workers: how many; one per core unless given.
-        shards: pieces that the grid is cut into.
+        shards: pieces that the grid is cut into, at most `MOST_SHARDS`.
         modules: what workers import first, such as the module of your algorithm.
         progress: a bar (needs tqdm), or a function of (done, of).
         **options: as `flowstart.frontier` takes them.

@@ -2,7 +2,8 @@
 
 ``flowstart/FlowStart-v0``: an agent is the start of a flow. Every round trip it says how many
 packets the next one gets, how their gaps shrink, and whether to leave; CUBIC goes on from there.
-``flowstart/CongestionControl-v0``: an agent sets the window every round trip.
+``flowstart/CongestionControl-v0``: an agent sets the window every round trip, which leaves evenly
+over 0.8 of a smoothed round trip.
 
 An action is three numbers in a row:
 

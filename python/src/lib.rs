@@ -193,6 +193,7 @@ fn version() -> &'static str {
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // Whoever was first did the same.
     let _ = flowstart_parallel::work_within(|work| supervise::with_interpreter(work));
+    module.add("MOST_SHARDS", flowstart_frontier::Shard::MOST)?;
     module.add_class::<RaceResult>()?;
     module.add_class::<Table>()?;
     module.add_class::<algorithm::event::Ack>()?;

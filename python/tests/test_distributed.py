@@ -212,9 +212,13 @@ def test_a_mistake_ends_the_others(tmp_path):
 def test_what_cannot_be_is_refused(tmp_path):
     with pytest.raises(ValueError, match="known: local, ray"):
         distributed.reproduce(["abstract"], out=tmp_path, backend="slurm")
-    for shards in (0, 10**6 + 1):
-        with pytest.raises(ValueError, match="shards must be from 1 to 10000"):
+    most = distributed.MOST_SHARDS
+    for shards in (0, most + 1):
+        with pytest.raises(ValueError, match=f"shards must be from 1 to {most}"):
             distributed.frontier(None, out=tmp_path, shards=shards)
+    # It is as many as the program takes.
+    with pytest.raises(ValueError, match=rf"1/{most + 1}.*at most {most}\)"):
+        distributed._printed(["frontier", "--quick", f"--shard=1/{most + 1}"])
     for word in ("resume", "output", "shard", "merge", "plan"):
         with pytest.raises(ValueError, match=f"{word} is for"):
             distributed.frontier(None, out=tmp_path, **{word: True})
