@@ -50,8 +50,27 @@ impl ContestantResult {
     /// What [`estimate`](Self::estimate) is of.
     #[must_use]
     pub fn values(&self, measure: Measure) -> Vec<f64> {
+        self.counted().filter_map(|run| run.get(measure)).collect()
+    }
+
+    /// The values of a measure of this contestant and of another in the runs in which both have one,
+    /// in order. In the simulator the same run has the same random numbers.
+    #[must_use]
+    pub fn paired(&self, other: &Self, measure: Measure) -> (Vec<f64>, Vec<f64>) {
+        let theirs = |run: u64| other.counted().find(|known| known.run == run)?.get(measure);
+        self.counted().filter_map(|run| Some((run.get(measure)?, theirs(run.run)?))).unzip()
+    }
+
+    /// How many runs [`estimate`](Self::estimate) is of, if all have the measure.
+    #[must_use]
+    pub fn counted_runs(&self) -> usize {
+        self.counted().count()
+    }
+
+    /// The runs that count.
+    fn counted(&self) -> impl Iterator<Item = &RunRecord> {
         let whole = self.whole_runs() > 0;
-        self.runs.iter().filter(|run| run.complete || !whole).filter_map(|run| run.get(measure)).collect()
+        self.runs.iter().filter(move |run| run.complete || !whole)
     }
 
     /// How many runs were finished.
@@ -147,6 +166,23 @@ mod tests {
         let mean = |result: ContestantResult| result.estimate(measure).map(|estimate| (estimate.mean, estimate.runs));
         assert_eq!(mean(result(vec![run(0, 1.0, true), run(1, 3.0, true), run(2, 100.0, false)])), Some((2.0, 2)));
         assert_eq!(mean(result(vec![run(0, 7.0, false)])), Some((7.0, 1)));
+    }
+
+    #[test]
+    fn values_are_paired_run_by_run_where_both_have_one() {
+        let measure = flowstart_measure::measures::DEFICIT.measure();
+        let of = |values: &[(u64, Option<f64>)]| {
+            let run = |&(run, value): &(u64, Option<f64>)| {
+                let values = value.map(|value| (measure, value)).into_iter().collect();
+                RunRecord { run, values, complete: true, exits: Vec::new() }
+            };
+            let runs = values.iter().map(run).collect();
+            ContestantResult { contestant: "cubic".parse().unwrap(), label: String::new(), runs, series: None }
+        };
+        let one = of(&[(0, Some(1.0)), (1, None), (2, Some(3.0)), (3, Some(4.0))]);
+        let other = of(&[(0, Some(10.0)), (1, Some(20.0)), (3, Some(40.0))]);
+        assert_eq!(one.paired(&other, measure), (vec![1.0, 4.0], vec![10.0, 40.0]));
+        assert_eq!((one.counted_runs(), one.values(measure).len()), (4, 3));
     }
 
     #[test]

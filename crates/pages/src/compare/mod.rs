@@ -48,13 +48,15 @@ impl<'a> Shown<'a> {
         if race.has_others() {
             remarks.push(format!("Others there before: {}.", others(&race.others).join(", ")));
         }
+        let means = if verdict::by_chance(self.result) {
+            format!("From {}, without interval: chance may have decided", self.runs())
+        } else {
+            format!("Means of {}, ± 95 % interval", self.runs())
+        };
         remarks.push(if let Some(phases) = race.phases {
-            format!(
-                "Means of {}, ± 95 % interval; all newcomers but the first start later, by a random part of {phases}.",
-                self.runs()
-            )
+            format!("{means}; all newcomers but the first start later, by a random part of {phases}.")
         } else if race.is_random() {
-            format!("Means of {}, ± 95 % interval.", self.runs())
+            format!("{means}.")
         } else if race.flows > 1 {
             "Nothing is random here, but what several flows get depends on the phases of their starts: --phases 20 has \
              means over them."
@@ -62,6 +64,7 @@ impl<'a> Shown<'a> {
         } else {
             "No randomness in this scenario: one run is enough.".to_owned()
         });
+        remarks.extend(tables::over_fewer_runs(self.result));
         if !self.result.complete {
             let (done, of) = self.result.simulations;
             remarks.push(format!(

@@ -1,6 +1,7 @@
 //! The tables of a race.
 
 use super::verdict::{example_size, rank_measure};
+use flowstart_measure::Estimate;
 use flowstart_race::measures::{
     ADDED_DELAY, COMPLETION, CONVERGENCE, DEFICIT, DELAY_MAX, DELAY_MEAN, DELAY_P99, DELIVERED, EXIT_RTTS, EXIT_WINDOW,
     HARM, HARM_RATIO, Item, JAIN, LOST_AFTER, LOST_BEFORE, LOST_OTHERS, SLOWDOWN, SLOWDOWN_MEAN, START_OWN_DELAY,
@@ -84,11 +85,16 @@ pub(super) fn ranking(result: &RaceResult, colors: &[Color]) -> Table {
             heading.clone_into(&mut column.heading);
         }
     }
-    let speed = |contestant: &ContestantResult| {
-        contestant.estimate(rank_measure(result)).map_or(f64::INFINITY, |estimate| estimate.mean)
+    // A mean over fewer runs is not compared with one over more.
+    let speed = |row: &usize| {
+        let estimate = result.contestants[*row].estimate(rank_measure(result));
+        estimate.map_or((0, f64::INFINITY), |estimate| (estimate.runs, estimate.mean))
     };
     let mut order: Vec<usize> = (0..ranked.rows.len()).collect();
-    order.sort_by(|a, b| speed(&result.contestants[*a]).total_cmp(&speed(&result.contestants[*b])));
+    order.sort_by(|a, b| {
+        let ((a_runs, a), (b_runs, b)) = (speed(a), speed(b));
+        b_runs.cmp(&a_runs).then(a.total_cmp(&b))
+    });
     ranked.rows = order.into_iter().map(|row| ranked.rows[row].clone()).collect();
     ranked
 }
@@ -119,7 +125,10 @@ pub(super) fn full_table(result: &RaceResult, colors: &[Color]) -> Table {
 
 fn table(result: &RaceResult, colors: &[Color], title: &str, show: &[Show]) -> Table {
     let mut columns = vec![Column::key("contestant").help("Flow start and congestion avoidance.")];
-    columns.extend(show.iter().map(|show| column(*show)));
+    columns.extend(show.iter().map(|show| match show {
+        Show::Measure(measure) if best_has_fewer_runs(result, *measure) => column(*show).best(Best::None),
+        _ => column(*show),
+    }));
     let mut table = Table::new(title, columns);
     for (contestant, color) in result.contestants.iter().zip(colors) {
         let mut cells = vec![Cell::text(&contestant.label)];
@@ -127,6 +136,59 @@ fn table(result: &RaceResult, colors: &[Color], title: &str, show: &[Show]) -> T
         table.push_colored(*color, cells);
     }
     table
+}
+
+/// True if whoever has the best mean has it over fewer runs than somebody else.
+fn best_has_fewer_runs(result: &RaceResult, measure: Measure) -> bool {
+    let estimates = || result.contestants.iter().filter_map(|contestant| contestant.estimate(measure));
+    let most = estimates().map(|estimate| estimate.runs).max().unwrap_or(0);
+    let better = |a: &Estimate, b: &Estimate| match measure.item().better {
+        Better::Lower => a.mean < b.mean,
+        Better::Higher => a.mean > b.mean,
+        Better::Neither => false,
+    };
+    estimates().any(|one| one.runs < most && !estimates().any(|other| better(&other, &one)))
+}
+
+/// Measures of the tables whose means are not over all runs, and over how many they are; and those
+/// in which not reaching something counts as a number.
+pub(super) fn over_fewer_runs(result: &RaceResult) -> Vec<String> {
+    let sizes = result.race.sizes.iter().map(|size| COMPLETION.of(*size));
+    let others = [&SLOWDOWN_MEAN, &CONVERGENCE, &EXIT_RTTS].map(Item::measure);
+    let known = result.race.measures();
+    let fewer = sizes.chain(others).filter(|measure| known.contains(measure)).filter_map(|measure| {
+        let runs = |contestant: &ContestantResult| {
+            let (have, all) = (contestant.values(measure).len(), contestant.counted_runs());
+            // Without any there is no mean, and of runs that were interrupted parts are missing.
+            let fewer = have > 0 && have < all && contestant.whole_runs() > 0;
+            fewer.then(|| format!("{} {have} of {all}", contestant.label))
+        };
+        let all: Vec<String> = result.contestants.iter().filter_map(runs).collect();
+        (!all.is_empty()).then(|| format!("{}: {}", measure.heading(), all.join(", ")))
+    });
+    let fewer: Vec<String> = fewer.collect();
+    let horizon = result.race.reference().horizon_rtts();
+    let late = result.contestants.iter().filter_map(|contestant| {
+        let values = contestant.values(TIME_TO.at(90));
+        let late = values.iter().filter(|rtts| **rtts >= horizon).count();
+        (late > 0 && late < values.len()).then(|| format!("{} in {late} of {}", contestant.label, values.len()))
+    });
+    let late: Vec<String> = late.collect();
+    let mut list = Vec::new();
+    if !fewer.is_empty() {
+        list.push(format!(
+            "Means of those runs only in which it happened: {}. Whoever was too late is left out of them.",
+            fewer.join("; ")
+        ));
+    }
+    if !late.is_empty() {
+        let heading = TIME_TO.at(90).heading();
+        list.push(format!(
+            "Column \"{heading}\": not within {horizon:.0} RTT, which count as {horizon:.0}: {}.",
+            late.join(", ")
+        ));
+    }
+    list
 }
 
 pub(super) fn column(show: Show) -> Column {
