@@ -300,6 +300,16 @@ fn what_cannot_be_benchmarked_is_refused_before_anything_runs() {
     }
 }
 
+/// The last of them could not be measured again: --seed refuses it.
+#[test]
+fn seeds_that_cannot_be_named_are_not_measured() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let refused = run(folder.path(), &with(&["--runs", "2", "--seed", "9223372036854775807"])).code(2);
+    let message = String::from_utf8(refused.get_output().stderr.clone()).expect("UTF-8");
+    let says = "--runs 2 with the seed 9223372036854775807 ends with 9223372036854775808, and the largest seed is";
+    assert!(message.contains(says), "{message}");
+}
+
 #[test]
 fn a_figure_that_the_page_will_not_have_is_refused_before_anything_is_measured_and_the_others_are_drawn() {
     let folder = tempfile::tempdir().expect("a temporary folder");

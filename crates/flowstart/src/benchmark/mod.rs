@@ -17,6 +17,7 @@ use flowstart_benchmark::{Attained, Benchmark, BenchmarkResult, MeasuredError, m
 use flowstart_pages::benchmark::Shown;
 use flowstart_parallel::Cancel;
 use flowstart_race::{Contestant, Race, RunOptions, labels};
+use flowstart_scenario::MOST_SEED;
 use flowstart_service_curve::{ProbeConfig, ProbeVerdict, RecordError, Undecided, Video};
 use flowstart_units::{Bytes, Rate, Span};
 
@@ -138,6 +139,14 @@ fn check(args: &BenchmarkArgs, benchmark: &Benchmark, simulated: bool) -> Done {
              delays grow meanwhile; rates may be called too high that are not"
         ));
     }
+    let last = benchmark.race.seed.saturating_add(u64::from(args.runs.unwrap_or(1)) - 1);
+    if last > MOST_SEED {
+        return Err(Failure::usage(format!(
+            "--runs {} with the seed {} ends with {last}, and the largest seed is {MOST_SEED}: name a smaller one",
+            args.runs.unwrap_or(1),
+            benchmark.race.seed
+        )));
+    }
     if args.delays.is_some() && !simulated && !args.is_real() && args.to.is_none() {
         return Err(Failure::usage(
             "--delays writes what is measured here, and the files of --measured are all there is: name a contestant, or \
@@ -195,7 +204,7 @@ fn simulate(args: &BenchmarkArgs, benchmark: &Benchmark, cancel: &Cancel) -> Res
         let options =
             RunOptions { threads: args.threads, cancel: Some(cancel), progress: Some(&tell), ..RunOptions::default() };
         let mut with_seed = benchmark.clone();
-        with_seed.race.seed = benchmark.race.seed.wrapping_add(run);
+        with_seed.race.seed = benchmark.race.seed.saturating_add(run);
         let of_seed = with_seed.run(&options).map_err(Failure::usage)?;
         let complete = of_seed.complete;
         if run == 0 {
