@@ -53,8 +53,8 @@ impl ContestantResult {
         self.counted().filter_map(|run| run.get(measure)).collect()
     }
 
-    /// The values of a measure of this contestant and of another in the runs in which both have one,
-    /// in order. In the simulator the same run has the same random numbers.
+    /// The values of a measure of this contestant and of another in the runs in which both have
+    /// one, in order. In the simulator the same run has the same random numbers.
     #[must_use]
     pub fn paired(&self, other: &Self, measure: Measure) -> (Vec<f64>, Vec<f64>) {
         let theirs = |run: u64| other.counted().find(|known| known.run == run)?.get(measure);

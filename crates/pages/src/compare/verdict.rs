@@ -53,8 +53,8 @@ pub(super) fn answer(result: &RaceResult) -> String {
     }
 }
 
-/// Those who can be ranked: who has a value in as many runs as anybody. Whoever was too slow in some
-/// has a mean over the others alone.
+/// Those who can be ranked: who has a value in as many runs as anybody. Whoever was too slow in
+/// some has a mean over the others alone.
 pub(super) fn ranked(result: &RaceResult) -> impl Iterator<Item = &ContestantResult> {
     let rank = rank_measure(result);
     let runs = move |c: &ContestantResult| c.estimate(rank).map_or(0, |estimate| estimate.runs);
