@@ -208,6 +208,43 @@ fn modules(source: &Path) -> BTreeMap<String, String> {
     found
 }
 
+/// True if a piece of code has this word.
+fn names(code: &str, word: &str) -> bool {
+    let goes_on = |c: char| c.is_alphanumeric() || c == '_';
+    code.match_indices(word).any(|(at, _)| {
+        let (before, after) = (code[..at].chars().next_back(), code[at + word.len()..].chars().next());
+        !before.is_some_and(goes_on) && !after.is_some_and(goes_on)
+    })
+}
+
+/// What only tests name is a dependency of tests.
+#[test]
+fn every_crate_names_the_crates_that_it_depends_on() {
+    let (mut needless, mut count) = (String::new(), 0);
+    for (name, used) in manifests() {
+        let source = root().join("crates").join(&name).join("src");
+        let mut code = modules(&source).into_values().collect::<Vec<_>>().join("\n");
+        // Modules whose files lie elsewhere.
+        let elsewhere = code.lines().filter_map(|line| line.strip_prefix("#[path = \"")?.strip_suffix("\"]"));
+        let elsewhere = elsewhere.map(|path| std::fs::read_to_string(source.join(path)).expect("a text"));
+        code.extend(elsewhere.collect::<Vec<_>>());
+        for one in used {
+            count += 1;
+            if !names(&code, &format!("flowstart_{}", one.replace('-', "_"))) {
+                needless.push_str(&format!("{name} depends on {one}\n"));
+            }
+        }
+    }
+    assert!(count > 100, "only {count} dependencies were found");
+    assert!(needless.is_empty(), "but its sources do not name it, or only in tests:\n{needless}");
+}
+
+#[test]
+fn a_longer_word_is_another_one() {
+    assert!(names("use flowstart_quic::A;", "flowstart_quic") && names("flowstart_quic", "flowstart_quic"));
+    assert!(!names("use flowstart_quick_start::A; my_flowstart_quic()", "flowstart_quic"));
+}
+
 /// Paths that a piece of code names: `crate::a::{b, c::D}` is two.
 fn paths(code: &str) -> Vec<String> {
     let mut found = Vec::new();
