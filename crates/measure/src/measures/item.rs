@@ -2,12 +2,9 @@
 
 use std::fmt;
 
-use flowstart_units::{Bytes, Span};
+use flowstart_units::Bytes;
 
 use super::run::{Newcomer, StartRun, TransferRun};
-use super::speed::{DEFICIT, DELIVERED, TIME_TO};
-use crate::egress::{Egress, Reference};
-use crate::speed::deficit;
 
 /// A measure of a race, declared in one place: what people read about it, and how it is computed.
 ///
@@ -111,7 +108,7 @@ impl Item {
 
 /// What a measure is taken at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Parameter {
+pub(super) enum Parameter {
     None,
     Number(u8),
     Size(Bytes),
@@ -121,7 +118,7 @@ enum Parameter {
 #[derive(Clone, Copy)]
 pub struct Measure {
     item: &'static Item,
-    parameter: Parameter,
+    pub(super) parameter: Parameter,
 }
 
 impl PartialEq for Measure {
@@ -191,24 +188,6 @@ impl Measure {
             }
             (Function::Run(value), Parameter::None) => value(run),
             (Function::RunAt(_, value), Parameter::Number(number)) => value(run, number),
-            _ => None,
-        }
-    }
-
-    /// Its value for newcomers of whom no data reached the bottleneck while they were watched: they
-    /// did not get to speed (M2: the horizon), missed all of their share (M3), and delivered
-    /// nothing. `None` for all other measures, which say nothing then.
-    #[must_use]
-    pub fn of_nothing(&self, reference: &Reference) -> Option<f64> {
-        match self.parameter {
-            Parameter::Number(_) if self.is(&TIME_TO) => Some(reference.horizon_rtts()),
-            Parameter::None if self.is(&DEFICIT) => {
-                let nothing = Egress::new(reference.base_rtt, Span::ZERO, 0).cumulative();
-                Some(deficit(&nothing, reference))
-            }
-            Parameter::Number(rtts) if self.is(&DELIVERED) => {
-                (reference.base_rtt * u64::from(rtts) <= reference.horizon).then_some(0.0)
-            }
             _ => None,
         }
     }

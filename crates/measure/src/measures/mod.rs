@@ -4,6 +4,7 @@
 mod exit;
 mod item;
 mod losses;
+mod nothing;
 mod others;
 mod queue;
 mod run;
