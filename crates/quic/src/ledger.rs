@@ -471,8 +471,9 @@ impl Ledger {
             acked: packets,
             acked_bytes: batch.bytes,
             marked,
-            lost: batch.lost,
-            lost_meanwhile: self.unheard,
+            // QUIC's stacks find by timers what TCP finds by ACKs: all of it is this ACK's.
+            lost: self.unheard.saturating_add(batch.lost),
+            lost_meanwhile: 0,
             rtt,
             srtt: self.rtt.smoothed(),
             min_rtt: self.min_rtt,

@@ -252,7 +252,9 @@ impl Nonsense {
             Happening::Undo(cwnd, ssthresh) => self.controller.undo(cwnd, ssthresh),
             Happening::Idle(idle) => {
                 self.controller.restart_after_idle(now, Span::from_nanos(idle), Span::from_millis(200));
-                assert!(u64::from(self.controller.cwnd()) <= before, "idleness does not open the window");
+                // Who controls recovery may have held it back in a probe of the RTT that is over.
+                let opened = u64::from(self.controller.cwnd()) > before;
+                assert!(!opened || self.controller.controls_recovery(), "idleness does not open the window");
             }
             Happening::Validate(used) => {
                 self.controller.validate_window(used);
