@@ -81,7 +81,10 @@ pub fn sentences(worlds: &[World<'_>]) -> Vec<String> {
             let ratio = time.mean / reference.mean;
             let half = half_width(world, time).zip(of_reference).filter(|halves| *halves != (0.0, 0.0));
             // Both vary: that of a quotient, to first order.
-            let relative = |(own, theirs): (f64, f64)| (own / time.mean).hypot(theirs / reference.mean);
+            let relative = |(own, theirs): (f64, f64)| {
+                let (own, theirs) = (own / time.mean, theirs / reference.mean);
+                (own * own + theirs * theirs).sqrt()
+            };
             let half = half.map_or(String::new(), |halves| format!(" ± {:.0}", ratio * relative(halves) * 100.0));
             let apart = ratio * 100.0 - 100.0;
             parts.push(format!("{} ({}: {apart:+.0}{half} %)", milliseconds(time.mean), world.name));
@@ -182,7 +185,8 @@ mod tests {
         };
         let (one, other) = (with(277.9, 245.8), with(357.6, 449.9));
         let worlds = [World { name: "simulator", result: &one }, World { name: "kernel", result: &other }];
-        let half = 357.6 / 277.9 * (245.8_f64 / 277.9).hypot(449.9 / 357.6) * 100.0;
+        let (of_one, of_other) = (245.8_f64 / 277.9, 449.9 / 357.6);
+        let half = 357.6 / 277.9 * (of_one * of_one + of_other * of_other).sqrt() * 100.0;
         assert!((half - 198.0).abs() < 1.0, "{half}");
         let said = sentences(&worlds);
         assert!(said[0].ends_with(&format!("(kernel: +29 ± {half:.0} %).")), "{said:?}");
