@@ -73,7 +73,8 @@ pub struct Ack {
     /// How many of `acked` met a congestion mark (all of them if the ACK carried ECE without a
     /// count; 0 without ECN).
     pub marked: u32,
-    /// Packets declared lost by this ACK (Linux `rate_sample.losses`).
+    /// Packets declared lost by this ACK (Linux `rate_sample.losses`); over QUIC also those that a
+    /// timer found since the ACK before.
     pub lost: u32,
     /// Packets declared lost between the ACK before and this one, because they were late (RFC 8985
     /// section 6.2 step 5). Those of a retransmission timeout are not among them.
