@@ -200,11 +200,18 @@ mod tests {
         }
         let manifest = std::fs::read_to_string(folder.path().join("mine/Cargo.toml")).unwrap();
         let manifest: toml::Table = toml::from_str(&manifest).unwrap();
-        let dev = &manifest["profile"]["dev"];
-        // `package."*"` would be build scripts and macros, too.
-        assert!(dev.get("package").is_none());
         let level = |of: &toml::Value| of["opt-level"].as_integer();
-        assert_eq!((level(dev), level(&dev["build-override"])), (Some(3), Some(0)));
+        let dev = &manifest["profile"]["dev"];
+        let packages = dev["package"].as_table().unwrap();
+        assert_eq!([level(dev), level(&dev["build-override"]), level(&packages["*"])], [Some(3), Some(0), Some(0)]);
+        // A name that no package has is a warning on every build.
+        let lock = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock")).unwrap();
+        for package in packages.keys().filter(|name| *name != "*") {
+            assert!(lock.contains(&format!("name = \"{package}\"\n")), "{package}");
+        }
+        for crate_per_packet in ["simulator", "transport", "network", "avoidances", "starts"] {
+            assert_eq!(level(&packages[&format!("flowstart-{crate_per_packet}")]), Some(3), "{crate_per_packet}");
+        }
         assert!(new_algorithm(&args("mine", None)).is_err(), "what is there stays");
     }
 }

@@ -301,6 +301,9 @@ mod tests {
         for config in [RapidStartConfig::default(), RapidStartConfig::quicly()] {
             assert_eq!(recovered(config, Signal::Loss, 300, 100, 200), 70);
             assert_eq!(recovered(config, Signal::Marks, 100, 100, 0), 70);
+            // Repairs were lost, too: more losses than packets were outstanding leave a third of
+            // beta.
+            assert_eq!(recovered(config, Signal::Loss, 100, 20, 300), 23);
         }
     }
 

@@ -375,7 +375,7 @@ impl FlowStart for Counting {
 
 /// Of three packets the first is lost: two SACKs are no proof, and a timer finds it.
 #[test]
-fn losses_found_by_a_timer_are_told_with_the_next_ack() {
+fn losses_found_by_a_timer_are_told_with_the_next_ack_and_once() {
     for lost in [vec![0], (0..10).step_by(2).collect::<Vec<u64>>()] {
         let heard = Arc::new(AtomicU64::new(0));
         let config = ControllerConfig::new(StartConfig::SlowStart, AvoidanceConfig::Reno);
@@ -387,5 +387,8 @@ fn losses_found_by_a_timer_are_told_with_the_next_ack() {
         assert_eq!((pipe.sender.stats().timeouts, pipe.sender.stats().una), (0, pipe.sender.stats().next));
         let losses = pipe.sender.stats().packets_lost;
         assert_eq!((heard.load(Ordering::Relaxed), losses), (losses, lost.len() as u64));
+        pipe.sender.write(at(1_000), 10 * MSS);
+        pipe.run_until(at(2_000));
+        assert_eq!(heard.load(Ordering::Relaxed), losses, "later ACKs tell of no loss");
     }
 }
