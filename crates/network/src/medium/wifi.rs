@@ -13,6 +13,11 @@ use crate::{Dequeue, DropReason, Frame, Queue};
 /// Frames that were damaged go again, first in the next turn; those behind them wait at the
 /// receiver. The link's capacity is what such a link carries when full packets are always queued
 /// (1500 B); the rate on the air follows from it.
+///
+/// Aggregates hold whole frames; the rate on the air is found as if the one that closes an
+/// aggregate were half a frame on average. What full packets get is therefore within 2 % of the
+/// capacity from 50 Mbit/s on, and within 9 % from 10 Mbit/s on. At 1 to 5 Mbit/s among others,
+/// where one to five frames fill `airtime`, it may be up to 30 % less or more.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields, default))]
