@@ -37,6 +37,7 @@ mod bursts;
 mod document;
 mod jobs;
 mod joint;
+mod judging;
 mod measured;
 mod parts;
 mod path;
@@ -52,6 +53,7 @@ use flowstart_units::{Bytes, Rate, Span};
 use flowstart_race::{Race, RaceError};
 
 pub use document::{BENCHMARK_SCHEMA_VERSION, verdict_name};
+pub use judging::{Judge, Judged, Unjudged};
 pub use measured::{MeasuredError, ParquetReader, Records, measured, rates_measured, tells_rates};
 pub use parts::Parts;
 pub use probed::{Kept, KeptOf, KeptRate, ProbedRate};

@@ -1,8 +1,6 @@
 //! Attainable rates of this machine's kernel: constant-rate probes over emulated paths, judged by
 //! the estimator that judges simulated ones.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use flowstart_benchmark::{Attained, Benchmark, Kept, KeptOf, ProbedRate};
@@ -10,9 +8,7 @@ use flowstart_emulator::{Fidelity, traffic};
 use flowstart_parallel::Cancel;
 use flowstart_race::Contestant;
 use flowstart_scenario::{PathSpec, Scenario};
-use flowstart_service_curve::{
-    MessageTrain, ProbeVerdict, Record, RecordError, estimate_records, last_wanted, probe_rate, read_csv,
-};
+use flowstart_service_curve::{ProbeVerdict, Record, RecordError, estimate_records, last_wanted, read_csv};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::Error;
@@ -365,38 +361,18 @@ impl Probing<'_> {
     fn watched(&self, rate: Rate) -> Result<(Option<ProbedRate>, Probed), Error> {
         let benchmark = self.benchmark;
         let (scenario, flow) = self.stack.scenario(benchmark, &self.like, rate);
-        let gap = rate.transmission_time(benchmark.probe.packet);
-        let decided = AtomicBool::new(false);
-        let (tell, delays) = channel::<Span>();
-        std::thread::scope(|scope| {
-            let judge = scope.spawn(|| {
-                let mut kept = Vec::new();
-                let watched = delays.into_iter().inspect(|delay| kept.push(*delay));
-                let judged = probe_rate(rate, watched, &benchmark.procedure());
-                decided.store(true, Ordering::Relaxed);
-                judged.map(|probe| (probe, kept))
-            });
-            let over = || decided.load(Ordering::Relaxed) || self.cancel.is_cancelled();
-            // Nobody listens any more once it is decided.
-            let hear = |delay| {
-                let _ = tell.send(delay);
-            };
+        let ((probed, counts), judged) = benchmark.judge_while(rate, self.cancel, |judge| {
+            let (over, hear) = (|| judge.is_over(), |delay| judge.hear(delay));
             let probed = match self.stack {
                 #[cfg(feature = "quic")]
                 Stack::Quic(_, stack) => super::quic_probe::probe(&scenario, (flow, *stack), &over, &hear, self.cancel),
                 _ => probe(&scenario, flow, &over, &hear),
             };
-            let finished = decided.load(Ordering::Relaxed) || !self.cancel.is_cancelled();
-            drop(tell);
-            let (probe, delays) = judge.join().map_err(|_| Error::Fault)?.map_err(Error::Judgement)?;
-            let mut probed = probed?;
-            let passed = std::mem::take(&mut probed.passed).into_iter().chain(std::iter::repeat(None));
-            let start = probed.start;
-            let train = MessageTrain { rate, start, gap, delays };
-            let records = train.records().zip(passed).map(|(record, passed)| Record { passed, ..record });
-            let records: Vec<Record> = records.collect();
-            Ok((finished.then(|| ProbedRate::new(benchmark, probe, records)), probed))
-        })
+            (probed, judge.counts())
+        })?;
+        let mut probed = probed?;
+        let one = judged.since(benchmark, probed.start, std::mem::take(&mut probed.passed));
+        Ok((counts.then_some(one), probed))
     }
 
     /// Fails if a program fails at once, or writes at once what is no record, or more than one has.

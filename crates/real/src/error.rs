@@ -3,6 +3,7 @@
 use std::fmt;
 use std::process::ExitStatus;
 
+use flowstart_benchmark::Unjudged;
 use flowstart_emulator::traffic::MOST_CONNECTIONS;
 use flowstart_race::RaceError;
 use flowstart_scenario::ScenarioError;
@@ -277,6 +278,15 @@ impl From<flowstart_emulator::Error> for Error {
 impl From<ScenarioError> for Error {
     fn from(error: ScenarioError) -> Self {
         Self::Scenario(error)
+    }
+}
+
+impl From<Unjudged> for Error {
+    fn from(error: Unjudged) -> Self {
+        match error {
+            Unjudged::Judgement(error) => Self::Judgement(error),
+            _ => Self::Fault,
+        }
     }
 }
 

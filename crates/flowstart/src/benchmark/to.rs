@@ -1,15 +1,13 @@
 //! Across a real path: this project's QUIC to `flowstart serve`, probed one rate after another.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use flowstart_benchmark::{Attained, Benchmark, Kept, KeptOf, ProbedRate};
+use flowstart_benchmark::{Attained, Benchmark, Kept, KeptOf, ProbedRate, Unjudged};
 use flowstart_parallel::Cancel;
 use flowstart_quic::OneWay;
 use flowstart_race::Contestant;
-use flowstart_service_curve::{MessageTrain, Record, last_wanted, probe_rate};
+use flowstart_service_curve::last_wanted;
 use flowstart_units::{Rate, Span};
 
 use super::args::BenchmarkArgs;
@@ -197,43 +195,30 @@ impl Run<'_> {
         let warm_up = benchmark.probe.warm_up;
         let lasting = warm_up + benchmark.lasting;
         let application = Application { contestant, rate, message: benchmark.probe.packet, lasting, warm_up };
-        let decided = AtomicBool::new(false);
-        let (tell, delays) = channel::<Span>();
-        let fault = || Failure::usage("a part of flowstart ended by a fault");
-        std::thread::scope(|scope| {
-            let judge = scope.spawn(|| {
-                let mut kept = Vec::new();
-                let watched = delays.into_iter().inspect(|delay| kept.push(*delay));
-                let judged = probe_rate(rate, watched, &benchmark.procedure());
-                decided.store(true, Ordering::Relaxed);
-                judged.map(|probe| (probe, kept))
-            });
-            // A thread of its own has the priority that exact departures need.
-            let probing = scope.spawn(|| {
-                // Nobody listens any more once it is decided.
-                let mut tell = move |delay| {
-                    let _ = tell.send(delay);
-                };
-                let over = || decided.load(Ordering::Relaxed) || cancel.is_cancelled();
-                let heard = probe(&self.way.target, application, &over, &mut tell);
-                (heard, decided.load(Ordering::Relaxed) || !cancel.is_cancelled())
-            });
-            let began = Instant::now();
-            while !probing.is_finished() {
-                std::thread::sleep(LOOK);
-                progress(began.elapsed().as_secs_f64());
-            }
-            let (heard, finished) = probing.join().map_err(|_| fault())?;
-            let (probe, delays) = judge.join().map_err(|_| fault())?.map_err(Failure::usage)?;
-            let mut heard = heard?;
-            if delays.is_empty() {
-                return Ok((heard, None));
-            }
-            let train = MessageTrain { rate, start: heard.start, gap: application.gap(), delays };
-            let passed = std::mem::take(&mut heard.passed).into_iter().chain(std::iter::repeat(None));
-            let records = train.records().zip(passed).map(|(record, passed)| Record { passed, ..record }).collect();
-            Ok((heard, finished.then(|| ProbedRate::new(benchmark, probe, records))))
-        })
+        let measured = benchmark.judge_while(rate, cancel, |judge| {
+            std::thread::scope(|scope| {
+                // A thread of its own has the priority that exact departures need.
+                let probing = scope.spawn(|| {
+                    let mut hear = |delay| judge.hear(delay);
+                    let heard = probe(&self.way.target, application, &|| judge.is_over(), &mut hear);
+                    (heard, judge.counts())
+                });
+                let began = Instant::now();
+                while !probing.is_finished() {
+                    std::thread::sleep(LOOK);
+                    progress(began.elapsed().as_secs_f64());
+                }
+                probing.join()
+            })
+        });
+        let (probed, judged) = measured.map_err(Failure::usage)?;
+        let (heard, counts) = probed.map_err(|_| Failure::usage(Unjudged::Fault))?;
+        let mut heard = heard?;
+        if judged.delays.is_empty() {
+            return Ok((heard, None));
+        }
+        let one = judged.since(benchmark, heard.start, std::mem::take(&mut heard.passed));
+        Ok((heard, counts.then_some(one)))
     }
 
     /// At which rate something failed, if it did not at once, and what would help where limits of
