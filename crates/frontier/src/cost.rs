@@ -1,16 +1,9 @@
 //! How many packets a piece of work will simulate, roughly: for the order of work and for telling
 //! people what they ask for.
 
-use flowstart_units::Span;
-
-use flowstart_race::Race;
+use flowstart_race::RunPackets;
 
 use super::{Cell, Frontier, LoadKind, Work, rough};
-
-/// RTT0 after the horizon that are simulated too, and the handshake.
-const BEYOND_HORIZON_RTTS: u64 = 14;
-/// RTT0 that a transfer takes beyond its ideal time, in the middle of the grid.
-const TRANSFER_RTTS: u64 = 15;
 
 /// Share of the capacity that others take; what a kind of path brings on the way back counts too.
 fn share_of(cell: &Cell) -> f64 {
@@ -29,33 +22,12 @@ impl Work {
     /// Estimated data packets: off by a factor of two now and then.
     #[must_use]
     pub fn packets(&self) -> f64 {
-        let race = self.race();
-        let rtt = race.base_rtt();
-        let load = share_of(&self.cell);
-        let packets = |span: Span| span.ratio(race.service());
-        let before = race.effective_warm_up() + race.effective_phase() / 2;
-        let watched = race.horizon() + rtt * BEYOND_HORIZON_RTTS;
-        let transfers: f64 = race
-            .sizes
-            .iter()
-            .map(|size| own(&race, size.get()) + load * packets(before + race.ideal(*size) + rtt * TRANSFER_RTTS))
-            .sum();
-        load * packets(before) + packets(watched) + transfers
+        self.packets_of_run().with
     }
 
-    /// Estimated data packets of the run without the newcomer.
-    fn baseline_packets(&self) -> f64 {
-        let race = self.race();
-        let span = race.effective_warm_up()
-            + race.effective_phase() / 2
-            + race.horizon()
-            + race.base_rtt() * BEYOND_HORIZON_RTTS;
-        share_of(&self.cell) * span.ratio(race.service())
+    fn packets_of_run(&self) -> RunPackets {
+        self.race().packets_of_run(share_of(&self.cell))
     }
-}
-
-fn own(race: &Race, bytes: u64) -> f64 {
-    bytes as f64 / f64::from(race.packet())
 }
 
 impl Frontier {
@@ -70,7 +42,7 @@ impl Frontier {
             // counted once per cell and seed.
             let place = (work.cell_number, work.seed);
             if last != Some(place) && work.contestant_number == 0 {
-                sum += work.baseline_packets();
+                sum += work.packets_of_run().without;
             }
             last = Some(place);
         }

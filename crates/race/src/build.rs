@@ -17,7 +17,7 @@ use flowstart_scenario::{Dialect, FlowSpec, OutputSpec, QueueSpec, Scenario};
 
 /// How many RTT0 past the horizon are simulated and recorded: the utilisation after the exit is
 /// watched for 10, M2 needs 2.
-pub(crate) const AFTER_HORIZON_RTTS: u64 = 12;
+const AFTER_HORIZON_RTTS: u64 = 12;
 /// Background flows start one after the other, so that they do not lose in step.
 const STAGGER: Span = Span::from_millis(100);
 /// With others there, newcomers come at a random moment within this many RTT0, at least within
@@ -136,6 +136,12 @@ impl Race {
         self.effective_warm_up() + Span::from_nanos(below(random, range))
     }
 
+    /// How long a run goes on once newcomers are there.
+    pub(crate) fn run_length(&self) -> Span {
+        // One RTT for the handshake, one for the SYN's wait in a full queue.
+        self.horizon() + self.base_rtt() * (AFTER_HORIZON_RTTS + 2)
+    }
+
     /// The scenario of a contestant: what `flowstart run` would have to be given to see the same
     /// (as its run number `run`).
     #[must_use]
@@ -153,8 +159,7 @@ impl Race {
         let mut flow = self.others.flow.clone();
         let newcomer = FlowSpec { start: arrival, ..contestant.spec() };
         let (duration, stop_when_complete) = match purpose {
-            // One RTT for the handshake, one for the SYN's wait in a full queue.
-            Purpose::Start | Purpose::Without => (self.horizon() + self.base_rtt() * (AFTER_HORIZON_RTTS + 2), false),
+            Purpose::Start | Purpose::Without => (self.run_length(), false),
             Purpose::Transfer(size) => (self.ideal(size) * PATIENCE_FACTOR + PATIENCE, true),
         };
         match purpose {

@@ -58,6 +58,7 @@ pub use alone::{Baselines, Measured};
 pub use build::Purpose;
 pub use carrier::Carrier;
 pub use contestant::{ALIASES, Acks, Asked, Contestant, DEFAULT, MODIFIERS};
+pub use cost::RunPackets;
 pub use docs::measures_page;
 pub use document::RACE_SCHEMA_VERSION;
 pub use fitting::fit_to_marks;
@@ -371,10 +372,7 @@ impl Race {
     /// Whoever starts when newcomers are watched no more, in sentences.
     #[must_use]
     pub fn too_late(&self) -> Vec<String> {
-        let end = self.effective_warm_up()
-            + self.effective_phase()
-            + self.horizon()
-            + self.base_rtt() * (build::AFTER_HORIZON_RTTS + 2);
+        let end = self.effective_warm_up() + self.effective_phase() + self.run_length();
         let flows = self.others.flow.iter().map(|flow| flow.start).enumerate();
         let datagrams = self.others.udp.iter().map(|udp| udp.start).enumerate();
         let arrivals = self.others.arrivals.iter().map(|arrivals| arrivals.flow.start).enumerate();
@@ -486,10 +484,7 @@ impl Race {
                 self.path.rtt
             )));
         }
-        let lasting = self.effective_warm_up()
-            + self.effective_phase()
-            + self.horizon()
-            + self.base_rtt() * (build::AFTER_HORIZON_RTTS + 2);
+        let lasting = self.effective_warm_up() + self.effective_phase() + self.run_length();
         let packets = packets_in(lasting);
         if packets > MAX_PACKETS {
             return Err(RaceError(format!(
