@@ -60,10 +60,10 @@ impl Race {
         if let Some(phases) = self.phases {
             parameters["phases"] = json!(phases);
         }
-        if self.real {
+        if self.world.is_real() {
             parameters["real"] = json!(true);
         }
-        if let Some(stack) = &self.quic {
+        if let Some(stack) = self.world.stack() {
             parameters["quic"] = json!(true);
             parameters["stack"] = json!(stack);
         }

@@ -45,6 +45,7 @@ mod record;
 mod series;
 mod sharing;
 mod stage;
+mod world;
 
 use std::fmt;
 use std::str::FromStr;
@@ -70,6 +71,7 @@ pub use record::labels;
 pub use record::{ContestantResult, RaceResult, RunRecord, exit_name};
 pub use series::{Series, Spread};
 pub use stage::Stage;
+pub use world::World;
 
 /// Why a race cannot be run. Its `Display` is one sentence that also says what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -171,12 +173,8 @@ pub struct Race {
     pub runs: Option<u32>,
     /// Who races.
     pub contestants: Vec<Contestant>,
-    /// True if it is run on a real kernel instead of in the simulator, so that no run is like
-    /// another.
-    pub real: bool,
-    /// With [`real`](Self::real): the stack that this project's QUIC drives, by name, if it is run
-    /// over that instead of the kernel's TCP.
-    pub quic: Option<String>,
+    /// Where it is run; default in the simulator.
+    pub world: World,
     /// H, how long after t = 0 measures look; `None` for 40 RTT0.
     pub horizon: Option<Span>,
     /// How long the others run before the newcomers come; `None` for 500 RTT, at least 10 s, at
@@ -207,8 +205,7 @@ impl Race {
             seed: DEFAULT_SEED,
             runs: None,
             contestants: Contestant::defaults(),
-            real: false,
-            quic: None,
+            world: World::Simulated,
             horizon: None,
             warm_up: None,
             phase: None,
@@ -306,7 +303,7 @@ impl Race {
     /// True if runs differ. With others there, newcomers come at a random moment.
     #[must_use]
     pub fn is_random(&self) -> bool {
-        self.real
+        self.world.is_real()
             || self.phases.is_some()
             || self.has_others()
             || self.contestants.iter().any(|contestant| {
@@ -334,7 +331,7 @@ impl Race {
         if !self.is_random() {
             return 1;
         }
-        self.runs.unwrap_or(if self.real { DEFAULT_REAL_RUNS } else { DEFAULT_RUNS })
+        self.runs.unwrap_or(if self.world.is_real() { DEFAULT_REAL_RUNS } else { DEFAULT_RUNS })
     }
 
     /// The measures of this race.
@@ -426,7 +423,7 @@ impl Race {
                 self.horizon()
             ));
         }
-        if self.phases.is_some() && self.real {
+        if self.phases.is_some() && self.world.is_real() {
             return fail("phases are for simulated races; real ones differ from run to run anyway".to_owned());
         }
         if self.runs.is_some_and(|runs| runs == 0 || runs > MAX_RUNS) {
@@ -461,7 +458,7 @@ impl Race {
 
     /// Refuses a simulation that needs more memory than is free here; real races have none.
     fn validate_memory(&self, contestant: &Contestant) -> Result<(), RaceError> {
-        if self.real {
+        if self.world.is_real() {
             return Ok(());
         }
         let mut scenario = self.scenario(contestant, Purpose::Start, 0);

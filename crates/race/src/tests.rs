@@ -68,7 +68,7 @@ fn bad_values_are_refused_in_a_sentence() {
         Race { phases: phases(900), flows, ..race() },
         "phases of 900 ms are longer than newcomers are watched, 804.8 ms",
     );
-    says(Race { phases: phases(20), flows, real: true, ..race() }, "real ones differ from run to run anyway");
+    says(Race { phases: phases(20), flows, world: World::Kernel, ..race() }, "real ones differ from run to run anyway");
     says(race_of(Rate::from_mbps(u64::MAX / 2_000_000)), "bandwidth-delay product");
     says(Race { horizon: Some(Span::from_secs(1_000_000)), ..race() }, "shorter horizon");
     says(Race { horizon: Some(Span::from_millis(1)), ..race() }, "shorter than one round trip");
@@ -126,7 +126,7 @@ fn a_race_that_does_not_fit_into_memory_is_refused() {
     race.others.arrivals[0].mean_gap = Some(Span::from_nanos(1));
     let message = race.validate().unwrap_err().to_string();
     assert!(message.contains("arrivals: needs about ") && message.contains("of memory"), "{message}");
-    race.real = true;
+    race.world = World::Kernel;
     assert_eq!(race.validate(), Ok(()), "the kernel has its own");
 }
 

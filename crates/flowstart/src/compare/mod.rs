@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use flowstart_pages::compare::{Shown, TITLES};
 use flowstart_race::{
-    Background, Carrier, Contestant, ContestantResult, MarkThreshold, Others, Purpose, Race, RaceResult, RunOptions,
+    Background, Contestant, ContestantResult, MarkThreshold, Others, Purpose, Race, RaceResult, RunOptions, World,
     labels,
 };
 use flowstart_report::Terminal;
@@ -66,7 +66,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Done {
     let shown = Shown::new(&result, args.title.clone(), command, warnings);
     // What cannot be written is told after what was found.
     let written = write(&shown, folder.as_deref(), args);
-    let captured = match args.pcap.as_ref().filter(|_| !race.real && result.complete) {
+    let captured = match args.pcap.as_ref().filter(|_| !race.world.is_real() && result.complete) {
         Some(folder) => result.contestants.iter().try_for_each(|contestant| {
             let scenario = result.race.scenario(&contestant.contestant, Purpose::Start, 0);
             capture(&scenario, folder, &file_name(&contestant.label))
@@ -100,7 +100,7 @@ fn tell_estimate(race: &Race, threads: Option<usize>) {
     let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let packets = race.packets();
     let seconds = packets / PACKETS_PER_SECOND / threads as f64;
-    if !race.real && seconds >= TOLD_FROM_SECONDS {
+    if !race.world.is_real() && seconds >= TOLD_FROM_SECONDS {
         note(&format!(
             "{} contestants, runs: {}, about {:.0} million packets: about {} on {threads} threads",
             race.contestants.len(),
@@ -118,7 +118,7 @@ pub(crate) fn raced(race: &Race, args: &CompareArgs) -> Result<(RaceResult, Done
         bar.set_length(of as u64);
         bar.set_position(done as u64);
     };
-    let outcome = if race.real {
+    let outcome = if race.world.is_real() {
         really(race, args, tell)?
     } else {
         let cancel = interrupt::listen();
@@ -199,15 +199,18 @@ pub(crate) fn race(args: &CompareArgs) -> Result<(Race, Vec<String>), Failure> {
     if args.stack.is_some() && !(args.quic || args.worlds) {
         return Err(Failure::usage("--stack is about races with --quic or --worlds; name one of them"));
     }
-    race.real = args.real || args.quic;
-    race.quic = args.quic.then(|| args.stack.unwrap_or_default().name().to_owned());
+    race.world = match (args.real, args.quic) {
+        (_, true) => quic(args),
+        (true, false) => World::Kernel,
+        (false, false) => World::Simulated,
+    };
     if args.real && args.contestants.is_empty() {
         // What every kernel has, unless it was built without.
         race.contestants = ["cubic", "reno"].iter().filter_map(|name| name.parse().ok()).collect();
     }
     once_each(&race.contestants)?;
     let dialect = scenario.as_ref().and_then(|(scenario, _)| scenario.dialect);
-    if let Some(dialect) = dialect.filter(|_| !race.real && !args.worlds) {
+    if let Some(dialect) = dialect.filter(|_| !race.world.is_real() && !args.worlds) {
         for contestant in &mut race.contestants {
             contestant.dialect.get_or_insert(dialect);
         }
@@ -220,8 +223,7 @@ pub(crate) fn race(args: &CompareArgs) -> Result<(Race, Vec<String>), Failure> {
             other => other,
         })?;
     }
-    if race.real {
-        let carrier = if race.quic.is_some() { Carrier::EmulatedQuic } else { Carrier::Kernel };
+    if let Some(carrier) = race.world.carrier() {
         let all = race.contestants.iter().chain(args.background.iter().map(|background| &background.flow));
         carrier.check(all).map_err(Failure::usage)?;
     }
@@ -233,6 +235,11 @@ pub(crate) fn race(args: &CompareArgs) -> Result<(Race, Vec<String>), Failure> {
     warnings.extend(scenario.and_then(|(scenario, file)| not_heeded(&scenario, file, &race, "race")));
     warnings.extend(queues_heed(&race, args));
     Ok((race, warnings))
+}
+
+/// Over QUIC, with the stack that was asked for.
+fn quic(args: &CompareArgs) -> World {
+    World::Quic { stack: args.stack.unwrap_or_default().name().to_owned() }
 }
 
 /// What the command line says of queues, and no contestant's queue heeds.
@@ -283,8 +290,8 @@ fn unheeded(scenario: &Scenario, race: &Race) -> Vec<&'static str> {
     let some_without = || race.contestants.iter().any(|one| one.dialect.is_none());
     let dialect = match scenario.dialect {
         None => false,
-        Some(Dialect::Linux) => !race.real && some_without() || race.quic.is_some(),
-        Some(Dialect::Ns3) => race.real || race.contestants.is_empty() || some_without(),
+        Some(Dialect::Linux) => !race.world.is_real() && some_without() || race.world.stack().is_some(),
+        Some(Dialect::Ns3) => race.world.is_real() || race.contestants.is_empty() || some_without(),
     };
     let said = [
         ("duration", scenario.duration != usual.duration),

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::json;
 
 use flowstart_pages::compare::worlds::{self, World};
-use flowstart_race::{Carrier, Race, RaceResult};
+use flowstart_race::{Race, RaceResult, World};
 
 use crate::args::CompareArgs;
 use crate::output::{
@@ -48,10 +48,8 @@ pub(super) fn compare(args: &CompareArgs) -> Done {
         prepare_file(file)?;
     }
     let mut races = Vec::new();
-    for (name, carrier) in [(KERNEL, Carrier::Kernel), (QUIC, Carrier::EmulatedQuic)] {
-        let quic = (carrier == Carrier::EmulatedQuic).then(|| args.stack.unwrap_or_default().name().to_owned());
-        let race = Race { real: true, quic, ..race.clone() };
-        races.extend(carried(race, name, carrier)?.map(|race| (name, race)));
+    for (name, world) in [(KERNEL, World::Kernel), (QUIC, super::quic(args))] {
+        races.extend(carried(Race { world, ..race.clone() }, name)?.map(|race| (name, race)));
     }
     if races.is_empty() {
         return Err(Failure::usage("no contestant runs over this machine's kernel or over QUIC; leave out --worlds"));
@@ -89,12 +87,13 @@ pub(super) fn compare(args: &CompareArgs) -> Done {
     if interrupted { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
-/// The race of those contestants that this carries; `None` if it carries nobody. Who is left out is
-/// said.
-fn carried(mut race: Race, name: &str, carrier: Carrier) -> Result<Option<Race>, Failure> {
+/// The race of those contestants that its world carries; `None` if it carries nobody. Who is left
+/// out is said.
+fn carried(mut race: Race, name: &str) -> Result<Option<Race>, Failure> {
     let mut kept = Vec::new();
     for contestant in &race.contestants {
-        let refused = carrier.check([contestant]).err().map(|error| error.to_string());
+        let refused = race.world.carrier().and_then(|carrier| carrier.check([contestant]).err());
+        let refused = refused.map(|error| error.to_string());
         match refused.map_or_else(|| refusal(&race, contestant), |why| Ok(Some(why)))? {
             Some(why) => note(&format!("{name}: left out: {why}")),
             None => kept.push(contestant.clone()),

@@ -23,7 +23,7 @@ pub(crate) fn race(
 ) -> Result<(RaceResult, Result<(), Failure>), Failure> {
     let transport = transport(race)?;
     let left_out = left_out(race, transport);
-    if race.quic.is_some() {
+    if race.world.stack().is_some() {
         // What cannot be carried is said before what this machine does not allow.
         left_out.as_ref().map_err(|error| Failure::usage(error.to_string()))?;
     }
@@ -56,7 +56,7 @@ pub(crate) fn race(
 /// What carries the race.
 #[cfg(feature = "quic")]
 pub(crate) fn transport(race: &Race) -> Result<Transport, Failure> {
-    let Some(name) = &race.quic else { return Ok(Transport::Kernel) };
+    let Some(name) = race.world.stack() else { return Ok(Transport::Kernel) };
     let found = flowstart_quic::Stack::ALL.into_iter().find(|stack| stack.name() == name);
     found.map(Transport::Quic).ok_or_else(|| Failure::Usage(format!("there is no QUIC stack {name:?}")))
 }
@@ -64,5 +64,5 @@ pub(crate) fn transport(race: &Race) -> Result<Transport, Failure> {
 /// What carries the race.
 #[cfg(not(feature = "quic"))]
 pub(crate) fn transport(race: &Race) -> Result<Transport, Failure> {
-    if race.quic.is_some() { Err(crate::quic::without()) } else { Ok(Transport::Kernel) }
+    if race.world.stack().is_some() { Err(crate::quic::without()) } else { Ok(Transport::Kernel) }
 }

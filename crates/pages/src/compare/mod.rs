@@ -69,7 +69,7 @@ impl<'a> Shown<'a> {
             let (done, of) = self.result.simulations;
             remarks.push(format!(
                 "Interrupted: {done} of {of} {} were finished.",
-                if self.result.race.real { "races" } else { "simulations" }
+                if self.result.race.world.is_real() { "races" } else { "simulations" }
             ));
         }
         remarks
@@ -118,10 +118,10 @@ impl<'a> Shown<'a> {
         text.push_str(&format!(
             "\n{:.1} {} seconds and {:.0} data packets in {took:.2} s{}\n",
             self.result.simulated_seconds,
-            if race.real { "real" } else { "simulated" },
+            if race.world.is_real() { "real" } else { "simulated" },
             packets,
             // How fast the simulator is says nothing of a kernel.
-            if race.real {
+            if race.world.is_real() {
                 String::new()
             } else {
                 format!(" ({:.1} million packets/s)", packets / took.max(1e-9) / 1e6)

@@ -245,13 +245,13 @@ fn value(result: &RaceResult, contestant: &ContestantResult, measure: Measure) -
 
 /// How the contestants are run: those run alike together.
 pub(super) fn conditions(result: &RaceResult) -> Vec<String> {
-    if let Some(stack) = &result.race.quic {
+    if let Some(stack) = result.race.world.stack() {
         return vec![format!(
             "Senders and receivers: this project's QUIC over {stack}, full packets of 1500 bytes, an ACK at once for \
              every packet, or for all that were there by then, ECN-capable."
         )];
     }
-    if result.race.real {
+    if result.race.world.is_real() {
         return vec!["Senders and receivers: this machine's kernel, as it is set up.".to_owned()];
     }
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();

@@ -136,7 +136,7 @@ fn differ(result: &RaceResult, one: &ContestantResult, other: &ContestantResult)
         return a.mean != b.mean;
     }
     let (ours, theirs) = one.paired(other, rank);
-    if !result.race.real
+    if !result.race.world.is_real()
         && ours.len() > 1
         && let Some(difference) = Estimate::of_paired(&ours, &theirs)
     {
@@ -274,7 +274,7 @@ fn least<'a>(
 
 #[cfg(test)]
 mod tests {
-    use flowstart_race::{Race, RunOptions};
+    use flowstart_race::{Race, RunOptions, World};
 
     use super::*;
 
@@ -370,7 +370,7 @@ mod tests {
         assert!(said[0].starts_with("Fastest: cubic: ") && said[0].ends_with("can be told: bbr."), "{said:#?}");
         assert!(answer(&race).starts_with("Fastest: cubic (1 MB in 5.0 ms), and 1 as fast"), "{}", answer(&race));
         // Runs of real races have nothing in common.
-        let real = RaceResult { race: Race { real: true, ..race.race.clone() }, ..race };
+        let real = RaceResult { race: Race { world: World::Kernel, ..race.race.clone() }, ..race };
         assert!(verdict(&real)[0].ends_with("can be told: reno, bbr."), "{:#?}", verdict(&real));
     }
 
@@ -380,7 +380,7 @@ mod tests {
         // Intervals of 1.96 each: 3 apart is more than 2.78, and less than 3.93.
         let (one, other) = (all([1.0, 2.0, 3.0, 4.0, 5.0]), all([4.0, 5.0, 6.0, 7.0, 8.0]));
         let race = with_values(5, &[("cubic", &one, &[]), ("reno", &other, &[])]);
-        let real = RaceResult { race: Race { real: true, ..race.race.clone() }, ..race };
+        let real = RaceResult { race: Race { world: World::Kernel, ..race.race.clone() }, ..race };
         assert!(!verdict(&real)[0].contains("As fast"), "{:#?}", verdict(&real));
     }
 
