@@ -18,12 +18,18 @@
 
 pub mod benchmark;
 pub mod compare;
+#[cfg(target_os = "linux")]
+pub mod emulated;
 pub mod explain;
 #[cfg(target_os = "linux")]
 pub mod fidelity;
 pub mod frontier;
+#[cfg(feature = "quic")]
+pub mod look;
 pub mod quick_start;
 pub mod reproduce;
 pub mod scenario;
 #[cfg(target_os = "linux")]
 pub mod testbed;
+#[cfg(feature = "quic")]
+pub mod transfer;

@@ -1,10 +1,14 @@
 //! The report of one scenario, simulated or real, from its result tables.
 
+mod tables;
+
 use std::collections::BTreeMap;
 
 use flowstart_report::{Axis, Color, Figure, Legend, Page, Palette, Section, Series, Table};
 use flowstart_results::{Table as Rows, Value};
 use flowstart_units::Span;
+
+pub use tables::{about, chance, flow_table, interrupted, link_table, summary};
 
 /// Flows that are drawn, those with the most bytes.
 const DRAWN: usize = 10;
@@ -263,6 +267,7 @@ fn filled(points: &[[f64; 2]], span: f64, width: f64) -> Vec<[f64; 2]> {
     all
 }
 
+/// The number in a cell.
 fn number(rows: &Rows, row: usize, column: &str) -> Option<f64> {
     match rows.get(row, column) {
         Value::Integer(n) => Some(n as f64),

@@ -96,6 +96,18 @@ impl<'a> Reading<'a> {
         between.or(trains).filter(|_| !self.looked.decided())
     }
 
+    /// What a direction is taken to carry, in Mbit/s: the least where there is no most, for trains that
+    /// arrive in clumps are any number of times faster.
+    #[must_use]
+    pub fn carries(&self) -> Option<f64> {
+        match (self.unsteady(), self.trains()) {
+            (Some([least, most]), trains) => {
+                trains.map(|[middle, ..]| if most.is_finite() { middle.clamp(least, most) } else { least })
+            }
+            (None, trains) => trains.map(|[median, ..]| median),
+        }
+    }
+
     /// The token bucket that was emptied, if one was. Where the capacity is undecided what looks
     /// like one may be what holds up packets.
     #[must_use]

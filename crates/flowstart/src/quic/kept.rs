@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read as _};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use flowstart_quic::{LearningConfig, Lesson, Memory};
+use flowstart_quic::{LearningConfig, Memory};
 use flowstart_units::{Span, Time};
 
 use super::args::MemoryArgs;
@@ -113,23 +113,13 @@ impl Keeping {
     }
 }
 
-/// What was learnt, for people.
-pub(super) fn learnt(lesson: &Lesson) -> String {
-    match lesson {
-        Lesson::Path(Some(seen)) | Lesson::AtLeast(seen) => {
-            format!("the path carries {} kB per round trip of {:.1} ms", seen.bytes / 1000, seen.rtt as f64 / 1e6)
-        }
-        Lesson::Path(None) | Lesson::Nothing => "the path carries too little to jump: forgotten".to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_file_that_cannot_be_written_is_said_once_for_what_was_learnt_and_tried_again() {
-        use flowstart_quic::Observed;
+        use flowstart_quic::{Lesson, Observed};
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("paths.json");
         let mut memory = Memory::default();

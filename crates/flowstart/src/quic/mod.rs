@@ -4,13 +4,13 @@
 mod args;
 #[cfg(feature = "quic")]
 mod kept;
+#[cfg(feature = "quic")]
+mod lines;
 mod listening;
 #[cfg(feature = "quic")]
 mod look;
 #[cfg(feature = "quic")]
 mod probe;
-#[cfg(feature = "quic")]
-mod show;
 #[cfg(feature = "quic")]
 mod target;
 #[cfg(feature = "quic")]

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use flowstart_files::WholeFile;
+use flowstart_pages::transfer;
 use flowstart_quic::controller;
 use flowstart_quic::message::{Direction, OLDEST, Request};
 use flowstart_quic::tls::Identity;
@@ -16,7 +17,7 @@ use flowstart_units::{Bytes, Span, Time};
 
 use super::kept::{Keeping, Kept, learning, today};
 use super::target::{Ended, Target, plain, session};
-use super::{FetchArgs, ServeArgs, show, wrong};
+use super::{FetchArgs, ServeArgs, lines, wrong};
 use crate::interrupt;
 use crate::output::{Done, Failure, ending, note, prepare_file, prepare_folder, print, print_json, write_file};
 
@@ -77,11 +78,11 @@ pub(crate) fn serve(args: &ServeArgs) -> Done {
     print(&format!("serving at {address}\nfingerprint {}\n", identity.fingerprint()))?;
     punctual(&sockets);
     let cancel = interrupt::listen();
-    let (mut over, mut log) = (None, show::Log::default());
+    let (mut over, mut log) = (None, lines::Log::default());
     let watch = &mut |server: &mut Server, now: Time| {
         let all = server.take_news();
         let new = all.iter().any(|news| matches!(news, News::Learnt(..)));
-        log.lines(now, all.iter().map(show::news)).iter().for_each(|line| note(line));
+        log.lines(now, all.iter().map(transfer::news)).iter().for_each(|line| note(line));
         if let Err(Failure::Usage(why)) = logged(qlog.as_ref()) {
             note(&format!("a log ends early: {why}"));
         }
@@ -233,7 +234,7 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
         None => Sink::Check,
     };
     let cancel = interrupt::listen();
-    let mut line = show::Live::new(!args.json && std::io::stderr().is_terminal());
+    let mut line = lines::Live::new(!args.json && std::io::stderr().is_terminal());
     let memory = kept.as_mut().map(|(_, memory)| memory);
     let ended = target.transfer(request.clone(), sink, memory, &mut |now, bytes, rtt| {
         line.show(now, bytes, rtt);
@@ -262,7 +263,7 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
     if let Some((out, file)) = arriving {
         file.finish().map_err(|error| Failure::file("write", out, &error))?;
     }
-    let document = show::json(&request, args.server.stack.into(), &outcome, real_time);
+    let document = transfer::json(&request, args.server.stack.into(), &outcome, real_time);
     let written = result.map_or(Ok(()), |result| write_file(result, format!("{document:#}\n").as_bytes()));
     if args.json {
         print_json(&document)?;
@@ -270,9 +271,9 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
         if !real_time {
             note("without real-time priority: packets leave milliseconds late when the machine is busy");
         }
-        print(&show::text(&request, &outcome))?;
+        print(&transfer::text(&request, &outcome))?;
     }
-    if let Some(why) = show::cut_short(&request, &outcome.received).filter(|_| !cancel.is_cancelled()) {
+    if let Some(why) = transfer::cut_short(&request, &outcome.received).filter(|_| !cancel.is_cancelled()) {
         note(&why);
     }
     // What could not be kept does not hide what was found.
@@ -288,13 +289,13 @@ fn interrupted(args: &FetchArgs, request: &Request, so_far: &SoFar, real_time: b
     if received + sent == 0 {
         return Err(Failure::InterruptedEarly);
     }
-    let document = show::json_so_far(request, args.server.stack.into(), so_far, real_time);
+    let document = transfer::json_so_far(request, args.server.stack.into(), so_far, real_time);
     let result = args.out.as_ref().filter(|_| args.file.is_none());
     let written = result.map_or(Ok(()), |result| write_file(result, format!("{document:#}\n").as_bytes()));
     if args.json {
         print_json(&document)?;
     } else {
-        print(&show::text_so_far(request, so_far))?;
+        print(&transfer::text_so_far(request, so_far))?;
     }
     written?;
     Err(if args.file.is_some() { Failure::InterruptedEarly } else { Failure::Interrupted })

@@ -5,19 +5,21 @@ use serde_json::json;
 use flowstart_emulator::{Recording, clean};
 use flowstart_network::parse_mahimahi;
 use flowstart_real::{Emulated, How, Programs};
+use flowstart_report::Table;
 use flowstart_results::{Provenance, to_json, write_results, written_names};
 use flowstart_scenario::{PathSpec, RateSpec, Scenario};
 use flowstart_units::{Span, Time};
 
 use super::self_test::self_test;
-use super::{become_able, fidelity_limit, judge, show};
+use super::{become_able, fidelity_limit, judge};
 use crate::args::EmulateArgs;
 use crate::formats::formats;
 use crate::interrupt;
-use crate::output::{Done, Failure, note, prepare_folder, print, print_json, spare_inputs, take_folder};
+use crate::output::{Done, Failure, note, prepare_folder, print, print_json, spare_inputs, take_folder, terminal};
 use crate::pages;
 use crate::scenario::load_surroundings;
 use crate::session::command_line;
+use flowstart_pages::emulated;
 use flowstart_pages::scenario::{self as pages_of, About};
 
 /// The path unless something else is said; the flow only stands for the programs.
@@ -62,7 +64,7 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Done {
         flowstart_real::emulate((&scenario, shared), &programs, args.pcap.as_deref(), &cancel, &note)?;
     outcome.faults.iter().for_each(|fault| note(fault));
     let provenance = Provenance::new(&scenario, &results);
-    let tables = [show::flow_table(&recording), show::link_table(&links, &recording, &outcome)];
+    let tables = [emulated::flow_table(&recording), emulated::link_table(&links, &recording, &outcome)];
     let sample = scenario.output.sample;
     let (lasted, covers) = (outcome.ended.since(Time::ZERO), recording.covers());
     if !sample.is_zero() && lasted > covers {
@@ -88,7 +90,7 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Done {
                     ("scenario".to_owned(), provenance.scenario_hash.clone()),
                 ],
                 warnings: warning.iter().cloned().collect(),
-                summary: show::sentences(&links, &recording, &outcome)
+                summary: emulated::sentences(&links, &recording, &outcome)
                     .into_iter()
                     .chain([format!("{}.", capitalised(&ended.reason)), format!("{}.", capitalised(&outcome.fidelity))])
                     .collect(),
@@ -101,16 +103,16 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Done {
         Ok(())
     };
     let written = write();
-    let stayed = show::stayed(&recording);
+    let stayed = emulated::stayed(&recording);
     let limit = fidelity_limit(args.fidelity);
     if args.json {
         let mut document = to_json(&results, &provenance);
-        document["fidelity"] = show::fidelity(&outcome.fidelity, &limit);
+        document["fidelity"] = emulated::fidelity(&outcome.fidelity, &limit);
         document["ended"] = json!(ended.reason);
         document["on_the_way"] = json!(stayed);
         print_json(&document)?;
     } else {
-        note(&format!("\n{}{}\n{}", show::text(&tables), ended.reason, outcome.fidelity));
+        note(&format!("\n{}{}\n{}", text(&tables), ended.reason, outcome.fidelity));
         if stayed > 0 {
             note(&format!("{stayed} packets were still in queues, or on their way there, at the end"));
         }
@@ -284,4 +286,9 @@ fn describe_path(args: &EmulateArgs, path: &mut PathSpec) -> Result<(), Failure>
     // Once more, as they go before the options above.
     args.path.set_keys(path)?;
     args.path.check_keys(path)
+}
+
+/// Tables as text for the terminal that shows standard error.
+pub fn text(tables: &[Table]) -> String {
+    tables.iter().map(|table| table.to_terminal(terminal()) + "\n").collect()
 }

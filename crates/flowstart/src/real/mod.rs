@@ -7,7 +7,6 @@ mod fidelity;
 mod records;
 mod scenarios;
 mod self_test;
-mod show;
 mod testbed;
 
 use flowstart_emulator::{Fidelity, FidelityLimit, Privilege, enter_user_namespace, privilege};

@@ -8,15 +8,16 @@ use flowstart_results::{Provenance, Results, to_json, write_results};
 use flowstart_scenario::Scenario;
 use flowstart_units::Span;
 
-use super::{become_able, fidelity_limit, judge_all, show};
+use super::{become_able, fidelity_limit, judge_all};
 use crate::args::RunArgs;
 use crate::formats::formats;
 use crate::interrupt;
 use crate::output::{Done, Failure, note, prepare_folder, print, print_json};
 use crate::pages;
-use crate::run_scenarios::{about, flow_table, interrupted, link_table, names, one_page, prepare_output};
+use crate::run_scenarios::{names, one_page, prepare_output};
 use crate::scenario::load;
-use flowstart_pages::scenario as pages_of;
+use crate::session::command_line;
+use flowstart_pages::{emulated, scenario as pages_of};
 
 /// Runs the files one after the other, their runs too.
 pub(crate) fn run(args: &RunArgs) -> Done {
@@ -48,7 +49,7 @@ pub(crate) fn run(args: &RunArgs) -> Done {
         if !args.page.pages.is_empty() {
             let mut remarks: Vec<String> = fidelities.iter().map(ToString::to_string).collect();
             remarks.extend(left_out.iter().map(|line| format!("Not as in the simulator: {line}.")));
-            let mut about = about(scenario, name, results, provenance, remarks);
+            let mut about = pages_of::about((scenario, name), command_line(), results, provenance, remarks);
             about.title.push_str(", on this machine's kernel");
             let page = pages_of::page(about, results.table("samples"), scenario.output.sample);
             pages::write(&page, &args.page)?;
@@ -87,7 +88,7 @@ pub(crate) fn run(args: &RunArgs) -> Done {
         ended = failed.map_or(Ok(()), |error| Err(error.into()));
         if args.json {
             let mut document = to_json(&results, &provenance);
-            let list: Vec<_> = fidelities.iter().map(|fidelity| show::fidelity(fidelity, &limit)).collect();
+            let list: Vec<_> = fidelities.iter().map(|fidelity| emulated::fidelity(fidelity, &limit)).collect();
             document["fidelity"] = json!(list);
             document["not_real"] = json!(left_out);
             documents.push(document);
@@ -114,10 +115,10 @@ fn summary(scenario: &Scenario, name: &str, results: &Results, fidelities: &[Fid
     let title = if scenario.title.is_empty() { name } else { &scenario.title };
     let mut text = format!("{title}, on this machine's kernel\n\n");
     if let (Some(flows), Some(links)) = (results.table("flows"), results.table("links")) {
-        text.push_str(&format!("{}\n", flow_table(flows).to_terminal(terminal)));
-        text.push_str(&format!("{}\n", link_table(links).to_terminal(terminal)));
+        text.push_str(&format!("{}\n", pages_of::flow_table(flows).to_terminal(terminal)));
+        text.push_str(&format!("{}\n", pages_of::link_table(links).to_terminal(terminal)));
     }
-    if let Some(sentence) = interrupted(results) {
+    if let Some(sentence) = pages_of::interrupted(results) {
         text.push_str(&format!("{sentence}\n"));
     }
     if fidelities.len() > 1 {

@@ -1,15 +1,12 @@
-//! Transfers in words, tables and JSON.
+//! Transfers over QUIC in words, tables and JSON.
 
-use std::io::Write as _;
 use std::net::SocketAddr;
 
 use serde_json::{Value, json};
 
 use flowstart_quic::message::{Direction, Isolated, Received, Report, Request, harmless};
-use flowstart_quic::{News, SoFar, Stack, Transferred};
-use flowstart_units::{Bytes, Rate, Span, Time};
-
-use super::kept::learnt;
+use flowstart_quic::{Lesson, News, SoFar, Stack, Transferred};
+use flowstart_units::{Bytes, Rate, Span};
 
 /// The rate at which all arrived: what came after the first packet, in the time since then. `None`
 /// if all came at once, in one packet say: nothing lay between the first byte and the last.
@@ -33,7 +30,8 @@ fn in_words(rate: Rate) -> String {
 }
 
 /// A rate over a time.
-pub(super) fn rate(bytes: u64, nanos: u64) -> Rate {
+#[must_use]
+pub fn rate(bytes: u64, nanos: u64) -> Rate {
     Rate::of(Bytes::new(bytes), Span::from_nanos(nanos.max(1)))
 }
 
@@ -57,7 +55,8 @@ fn asked(peer: SocketAddr, request: &Request) -> String {
 }
 
 /// What a server tells whoever runs it, in a line. Clients choose words of it.
-pub(super) fn news(news: &News) -> String {
+#[must_use]
+pub fn news(news: &News) -> String {
     harmless(&match news {
         News::Asked(peer, request) => asked(*peer, request),
         News::Refused(peer, why) => format!("{peer} refused: {why}"),
@@ -67,45 +66,20 @@ pub(super) fn news(news: &News) -> String {
     })
 }
 
-/// Lines that a server says in [`WHILE`] at most: whoever asks for much, in vain or not, fills
-/// nobody's disk. (own choice: twenty a second)
-const MOST_LINES: u64 = 200;
-const WHILE: Span = Span::from_secs(10);
-
-/// What a server says to whoever runs it, no more than can be read.
-#[derive(Debug, Default)]
-pub(super) struct Log {
-    since: Time,
-    said: u64,
-}
-
-impl Log {
-    /// What is to be said of these lines, and of those that were left out before, if a while is
-    /// over.
-    pub(super) fn lines(&mut self, now: Time, lines: impl Iterator<Item = String>) -> Vec<String> {
-        let mut all = Vec::new();
-        if now.since(self.since) >= WHILE || now < self.since {
-            all.extend(self.left_out());
-            (self.since, self.said) = (now, 0);
+/// What was learnt, for people.
+#[must_use]
+pub fn learnt(lesson: &Lesson) -> String {
+    match lesson {
+        Lesson::Path(Some(seen)) | Lesson::AtLeast(seen) => {
+            format!("the path carries {} kB per round trip of {:.1} ms", seen.bytes / 1000, seen.rtt as f64 / 1e6)
         }
-        for line in lines {
-            self.said += 1;
-            if self.said <= MOST_LINES {
-                all.push(line);
-            }
-        }
-        all
-    }
-
-    /// How many lines were left out of late, if any were.
-    pub(super) fn left_out(&self) -> Option<String> {
-        let left = self.said.saturating_sub(MOST_LINES);
-        (left > 0).then(|| format!("... and {left} more lines within {WHILE}"))
+        Lesson::Path(None) | Lesson::Nothing => "the path carries too little to jump: forgotten".to_owned(),
     }
 }
 
 /// What came of it.
-pub(super) fn received(received: &Received) -> String {
+#[must_use]
+pub fn received(received: &Received) -> String {
     let intact = if received.intact { "" } else { ", NOT AS SENT" };
     let bytes = received.bytes;
     match arrival_rate(received) {
@@ -118,7 +92,8 @@ pub(super) fn received(received: &Received) -> String {
 
 /// Says it if data for a time ended long before, or if a number of bytes did not come: the other
 /// end takes or gives so much and no more.
-pub(super) fn cut_short(request: &Request, received: &Received) -> Option<String> {
+#[must_use]
+pub fn cut_short(request: &Request, received: &Received) -> Option<String> {
     if let (Some(size), None) = (request.size, request.nanos) {
         return (received.bytes < size).then(|| {
             format!(
@@ -152,7 +127,7 @@ fn per_cent(probability: f64) -> String {
 }
 
 /// Whose queue it is, in words.
-pub(super) fn queue(queue: &Isolated) -> String {
+pub(crate) fn queue(queue: &Isolated) -> String {
     let (words, said) = match queue.isolation.as_str() {
         "isolated" => ("your flow has a queue of its own", true),
         "shared" => ("your flow shares its queue with others", true),
@@ -164,7 +139,8 @@ pub(super) fn queue(queue: &Isolated) -> String {
 }
 
 /// A transfer for people.
-pub(super) fn text(request: &Request, outcome: &Transferred) -> String {
+#[must_use]
+pub fn text(request: &Request, outcome: &Transferred) -> String {
     let mut rows = vec![
         ("contestant", format!("{}+{}", request.start, request.avoidance)),
         ("transferred", received(&outcome.received)),
@@ -174,7 +150,8 @@ pub(super) fn text(request: &Request, outcome: &Transferred) -> String {
 }
 
 /// An interrupted transfer for people, as far as this end knows it.
-pub(super) fn text_so_far(request: &Request, so_far: &SoFar) -> String {
+#[must_use]
+pub fn text_so_far(request: &Request, so_far: &SoFar) -> String {
     let mut rows = vec![("contestant", format!("{}+{}", request.start, request.avoidance))];
     rows.extend(so_far.received.iter().map(|all| ("transferred", format!("{}, then interrupted", received(all)))));
     if let Some(report) = &so_far.report {
@@ -246,7 +223,8 @@ fn measured(report: &Report) -> Value {
 }
 
 /// A transfer for programs.
-pub(super) fn json(request: &Request, stack: Stack, outcome: &Transferred, real_time: bool) -> Value {
+#[must_use]
+pub fn json(request: &Request, stack: Stack, outcome: &Transferred, real_time: bool) -> Value {
     json!({
         "contestant": format!("{}+{}", request.start, request.avoidance),
         "request": request,
@@ -262,7 +240,8 @@ pub(super) fn json(request: &Request, stack: Stack, outcome: &Transferred, real_
 }
 
 /// An interrupted transfer for programs: what this end does not know is null.
-pub(super) fn json_so_far(request: &Request, stack: Stack, so_far: &SoFar, real_time: bool) -> Value {
+#[must_use]
+pub fn json_so_far(request: &Request, stack: Stack, so_far: &SoFar, real_time: bool) -> Value {
     json!({
         "contestant": format!("{}+{}", request.start, request.avoidance),
         "request": request,
@@ -278,44 +257,14 @@ pub(super) fn json_so_far(request: &Request, stack: Stack, so_far: &SoFar, real_
 }
 
 /// How it goes, in a line.
-fn live(bytes: u64, rate: Rate, rtt: Option<Span>) -> String {
+#[must_use]
+pub fn live(bytes: u64, rate: Rate, rtt: Option<Span>) -> String {
     let amount = match bytes {
         ..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
         _ => format!("{:.1} MB", bytes as f64 / 1e6),
     };
     let rtt = rtt.map_or(String::new(), |rtt| format!(", RTT {}", ms(rtt.as_nanos())));
     format!("{amount}, {}{rtt}", in_words(rate))
-}
-
-/// A line that tells how it goes, on a terminal.
-pub(super) struct Live {
-    shown: bool,
-    last: (Time, u64),
-}
-
-impl Live {
-    pub(super) fn new(shown: bool) -> Self {
-        Self { shown, last: (Time::ZERO, 0) }
-    }
-
-    /// Twice a second: bytes, rate since the last time, RTT if one was measured.
-    pub(super) fn show(&mut self, now: Time, bytes: u64, rtt: Option<Span>) {
-        let since = now.since(self.last.0);
-        if !self.shown || since < Span::from_millis(500) {
-            return;
-        }
-        let rate = rate(bytes - self.last.1.min(bytes), since.as_nanos());
-        self.last = (now, bytes);
-        let line = live(bytes, rate, rtt);
-        let _ = write!(std::io::stderr(), "\r{line:<60}");
-    }
-
-    /// Leaves no trace.
-    pub(super) fn clear(&self) {
-        if self.shown {
-            let _ = write!(std::io::stderr(), "\r{:<60}\r", "");
-        }
-    }
 }
 
 #[cfg(test)]
@@ -377,17 +326,6 @@ mod tests {
         assert_eq!(said("shared"), "your flow shares its queue with others, 99.9 % certain (after 2.00 ms)");
         assert_eq!(said("isolated"), "your flow has a queue of its own, 99.9 % certain (after 2.00 ms)");
         assert_eq!(said("unknown"), "whether your flow shares its queue could not be found out (after 2.00 ms)");
-    }
-
-    #[test]
-    fn of_too_many_lines_it_is_said_how_many_there_were() {
-        let mut log = Log::default();
-        let many = |count: u64| (0..count).map(|number| number.to_string());
-        let at = |seconds| Time::ZERO + Span::from_secs(seconds);
-        assert_eq!(log.lines(at(1), many(150)).len(), 150);
-        assert_eq!((log.lines(at(2), many(150)).len(), log.lines(at(9), many(9)).len()), (50, 0));
-        assert_eq!(log.lines(at(11), many(2)), ["... and 109 more lines within 10 s", "0", "1"]);
-        assert!(log.left_out().is_none() && log.lines(at(30), many(0)).is_empty());
     }
 
     #[test]

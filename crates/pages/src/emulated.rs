@@ -1,4 +1,4 @@
-//! Tables for the terminal and the JSON document of a real run.
+//! What links and flows of an emulated world did: tables, sentences, and how faithful it was.
 
 use flowstart_emulator::{Fidelity, FidelityLimit, FlowRecording, Recording, WorldOutcome};
 use flowstart_real::flow_name;
@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 const SHOWN_FLOWS: usize = 12;
 
 /// What the links did.
-pub(super) fn link_table(names: &[String], recording: &Recording, outcome: &WorldOutcome) -> Table {
+#[must_use]
+pub fn link_table(names: &[String], recording: &Recording, outcome: &WorldOutcome) -> Table {
     let ms = |span: Span| Cell::number(span.as_millis_f64(), 3);
     let mut table = Table::new(
         "Links",
@@ -44,7 +45,8 @@ pub(super) fn link_table(names: &[String], recording: &Recording, outcome: &Worl
 }
 
 /// The largest flows.
-pub(super) fn flow_table(recording: &Recording) -> Table {
+#[must_use]
+pub fn flow_table(recording: &Recording) -> Table {
     let mut flows: Vec<_> = recording.flows().iter().collect();
     flows.sort_by_key(|flow| std::cmp::Reverse(flow.bytes));
     let title = if flows.len() > SHOWN_FLOWS {
@@ -92,7 +94,8 @@ fn rate(flow: &FlowRecording) -> Option<f64> {
 const NAMED_FLOWS: usize = 2;
 
 /// What became of the largest flows and of the links, in words.
-pub(super) fn sentences(names: &[String], recording: &Recording, outcome: &WorldOutcome) -> Vec<String> {
+#[must_use]
+pub fn sentences(names: &[String], recording: &Recording, outcome: &WorldOutcome) -> Vec<String> {
     let mut flows: Vec<_> = recording.flows().iter().filter_map(|flow| Some((flow, rate(flow)?))).collect();
     flows.sort_by_key(|(flow, _)| std::cmp::Reverse(flow.left_bytes));
     let flow = |(flow, rate): (&FlowRecording, f64)| {
@@ -113,12 +116,14 @@ pub(super) fn sentences(names: &[String], recording: &Recording, outcome: &World
 }
 
 /// Packets that were sent, and at the end were still in a queue or on their way to one.
-pub(super) fn stayed(recording: &Recording) -> u64 {
+#[must_use]
+pub fn stayed(recording: &Recording) -> u64 {
     recording.flows().iter().map(|flow| flow.stayed).sum()
 }
 
 /// Fidelity as JSON, with the verdict.
-pub(super) fn fidelity(fidelity: &Fidelity, limit: &FidelityLimit) -> Value {
+#[must_use]
+pub fn fidelity(fidelity: &Fidelity, limit: &FidelityLimit) -> Value {
     let micros = |span: Span| span.as_nanos() as f64 / 1e3;
     json!({
         "packets": fidelity.packets,
@@ -135,9 +140,4 @@ pub(super) fn fidelity(fidelity: &Fidelity, limit: &FidelityLimit) -> Value {
         "limit_p99_us": micros(limit.p99),
         "kept": limit.broken_by(fidelity).is_none(),
     })
-}
-
-/// Tables as text for the terminal that shows standard error.
-pub(super) fn text(tables: &[Table]) -> String {
-    tables.iter().map(|table| table.to_terminal(crate::output::terminal()) + "\n").collect()
 }
