@@ -37,7 +37,7 @@ pub use event::{Ack, Acked, Answer, DeliveryRate, Departure, Moment, Next, Occas
 pub use hystart::HystartConfig;
 pub use isolation::{CrowdRule, Isolation};
 pub use mss::NewMss;
-pub use names::{InvalidConfig, UnknownName, nearest_within};
+pub use names::{InvalidConfig, UnknownName};
 #[cfg(feature = "std")]
 pub use own::OwnNames;
 pub use own::{Own, OwnError};

@@ -74,12 +74,6 @@ impl InvalidConfig {
     }
 }
 
-/// The value of this range that is nearest to `value`; the lowest for what is no number.
-#[must_use]
-pub fn nearest_within(value: f64, low: f64, high: f64) -> f64 {
-    if value >= low { value.min(high) } else { low }
-}
-
 impl fmt::Display for InvalidConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} must be {}", self.field, self.must)

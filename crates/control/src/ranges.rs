@@ -179,6 +179,19 @@ impl Ranged for u32 {
     }
 }
 
+impl Ranged for u64 {
+    const LEAST: Self = 0;
+    const MOST: Self = Self::MAX;
+
+    fn next(self) -> Self {
+        self.saturating_add(1)
+    }
+
+    fn previous(self) -> Self {
+        self.saturating_sub(1)
+    }
+}
+
 impl Ranged for Span {
     const LEAST: Self = Self::ZERO;
     const MOST: Self = Self::MAX;
@@ -223,6 +236,7 @@ mod tests {
         assert_eq!([-1e-9, 1.5].map(|value| moved(value, 0.0..=1.0)), [(0.0, false), (1.0, false)]);
         assert_eq!([3, 4, 64, 65].map(|value| moved(value, 4..=64).0), [4, 4, 64, 64]);
         assert_eq!(moved(0, 1..), (1, false));
+        assert_eq!([0_u64, 7, 101].map(|value| moved(value, above(0).up_to(100)).0), [1, 7, 100]);
         let (least, milli) = (Span::from_millis(1), Span::from_micros(999));
         assert_eq!([moved(milli, least..), moved(Span::MAX, least..)], [(least, false), (Span::MAX, true)]);
         assert_eq!(moved(Rate::ZERO, above(Rate::ZERO)), (Rate::from_bps(1), false));

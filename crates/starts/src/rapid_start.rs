@@ -14,7 +14,7 @@
 use flowstart_control::{
     Ack, AfterAck, Departure, Exit, ExitReason, FlowStart, NewMss, Next, Response, Sent, Signal, Window,
 };
-use flowstart_control::{InvalidConfig, nearest_within};
+use flowstart_control::{InRange, InvalidConfig, Ranges, above};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::first_recovery::{FirstRecovery, Told};
@@ -79,17 +79,6 @@ impl RapidStartConfig {
         }
     }
 
-    /// The constants, those out of range moved to the nearest value in range.
-    fn in_range(&self) -> Self {
-        Self {
-            growth: self.growth.clamp(1, 16),
-            delay_ratio: nearest_within(self.delay_ratio, 1.0, 10.0),
-            beta: nearest_within(self.beta, 0.01, 0.99),
-            recovery_share: nearest_within(self.recovery_share, 0.0, 1.0),
-            ..*self
-        }
-    }
-
     /// RTT up to which there is no queue.
     fn bound(&self, min_rtt: Span) -> Span {
         let (sum, product) = (min_rtt + self.delay_bound, min_rtt.mul_f64(self.delay_ratio));
@@ -99,11 +88,16 @@ impl RapidStartConfig {
 
 impl StartConstants for RapidStartConfig {
     fn validate(&self) -> Result<(), InvalidConfig> {
-        let check = InvalidConfig::unless;
-        check((1..=16).contains(&self.growth), "growth", "between 1 and 16")?;
-        check((1.0..=10.0).contains(&self.delay_ratio), "delay_ratio", "between 1 and 10")?;
-        check(self.beta > 0.0 && self.beta < 1.0, "beta", "above 0 and below 1")?;
-        check((0.0..=1.0).contains(&self.recovery_share), "recovery_share", "between 0 and 1")
+        self.check()
+    }
+}
+
+impl InRange for RapidStartConfig {
+    fn ranges(&mut self, ranges: &mut Ranges) {
+        ranges.of("growth", &mut self.growth, 1..=16, "between 1 and 16");
+        ranges.of("delay_ratio", &mut self.delay_ratio, 1.0..=10.0, "between 1 and 10");
+        ranges.of("beta", &mut self.beta, above(0.0).below(1.0), "above 0 and below 1");
+        ranges.of("recovery_share", &mut self.recovery_share, 0.0..=1.0, "between 0 and 1");
     }
 }
 
@@ -395,7 +389,10 @@ mod tests {
             recovery_share: 7.0,
             ..RapidStartConfig::default()
         };
-        assert!(config.validate().is_err());
+        assert_eq!(config.validate().map_err(|error| error.field), Err("growth"));
+        let used = config.in_range();
+        assert_eq!((used.growth, used.delay_ratio, used.recovery_share), (1, 1.0, 1.0));
+        assert_eq!(RapidStartConfig { beta: 0.7, ..used }.validate(), Ok(()), "{used:?}");
         assert!(recovered(config, Signal::Loss, 300, 100, 200) >= 2);
     }
 

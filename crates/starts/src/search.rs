@@ -17,8 +17,9 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use flowstart_control::InvalidConfig;
-use flowstart_control::{Ack, AfterAck, Exit, ExitReason, FlowStart, NewMss, Sent, Window};
+use flowstart_control::{
+    Ack, AfterAck, Exit, ExitReason, FlowStart, InRange, InvalidConfig, NewMss, Ranges, Sent, Window,
+};
 use flowstart_units::{Span, Time};
 
 use crate::StartConstants;
@@ -71,17 +72,6 @@ impl Default for SearchConfig {
 }
 
 impl SearchConfig {
-    /// The constants, those out of range moved to the nearest value in range.
-    fn in_range(&self) -> Self {
-        Self {
-            window_percent: self.window_percent.max(1),
-            bins: self.bins.clamp(1, 1000),
-            extra_bins: self.extra_bins.clamp(1, 1000),
-            drain_divisor: self.drain_divisor.max(2),
-            ..*self
-        }
-    }
-
     fn bin(&self, initial_rtt: Span) -> Span {
         let bin = initial_rtt.mul_ratio(self.window_percent, PERCENT * u64::from(self.bins));
         bin.max(Span::from_nanos(1))
@@ -90,12 +80,17 @@ impl SearchConfig {
 
 impl StartConstants for SearchConfig {
     fn validate(&self) -> Result<(), InvalidConfig> {
-        let check = InvalidConfig::unless;
-        check(self.window_percent >= 1, "window_percent", "at least 1")?;
-        check((1..=1000).contains(&self.bins), "bins", "between 1 and 1000")?;
-        check((1..=1000).contains(&self.extra_bins), "extra_bins", "between 1 and 1000")?;
-        check((1..=100).contains(&self.threshold_percent), "threshold_percent", "between 1 and 100")?;
-        check(self.drain_divisor >= 2, "drain_divisor", "at least 2")
+        self.check()
+    }
+}
+
+impl InRange for SearchConfig {
+    fn ranges(&mut self, ranges: &mut Ranges) {
+        ranges.of("window_percent", &mut self.window_percent, 1.., "at least 1");
+        ranges.of("bins", &mut self.bins, 1..=1000, "between 1 and 1000");
+        ranges.of("extra_bins", &mut self.extra_bins, 1..=1000, "between 1 and 1000");
+        ranges.of("threshold_percent", &mut self.threshold_percent, 1..=100, "between 1 and 100");
+        ranges.of("drain_divisor", &mut self.drain_divisor, 2.., "at least 2");
     }
 }
 

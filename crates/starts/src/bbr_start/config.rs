@@ -1,8 +1,9 @@
 //! Constants of BBR's start.
 
-use flowstart_control::{InvalidConfig, nearest_within};
+use flowstart_control::{InRange, InvalidConfig, Ranges};
 
 use crate::StartConstants;
+use crate::spacing::MILLION;
 
 /// Constants of BBR's start. The defaults are those of draft-ietf-ccwg-bbr; `BbrStartConfig::v1`
 /// and `v3` give those of the kernel modules.
@@ -104,34 +105,25 @@ impl BbrStartConfig {
             ..Self::default()
         }
     }
-
-    /// The constants, those out of range moved to the nearest value in range.
-    pub(super) fn in_range(&self) -> Self {
-        Self {
-            pacing_gain: nearest_within(self.pacing_gain, 1.0, 100.0),
-            cwnd_gain: nearest_within(self.cwnd_gain, 1.0, 100.0),
-            drain_gain: nearest_within(self.drain_gain, 0.01, 0.99),
-            drain_rounds: self.drain_rounds.max(1),
-            margin: nearest_within(self.margin, 0.0, 0.99),
-            plateau_growth: nearest_within(self.plateau_growth, 1.0, 10.0),
-            plateau_rounds: self.plateau_rounds.max(1),
-            loss_share: nearest_within(self.loss_share, 0.0, 1.0),
-            ..*self
-        }
-    }
 }
 
 impl StartConstants for BbrStartConfig {
     fn validate(&self) -> Result<(), InvalidConfig> {
-        let check = InvalidConfig::unless;
-        let gain = 1.0..=100.0;
-        check(gain.contains(&self.pacing_gain), "pacing_gain", "between 1 and 100")?;
-        check(gain.contains(&self.cwnd_gain), "cwnd_gain", "between 1 and 100")?;
-        check(self.drain_gain > 0.0 && self.drain_gain < 1.0, "drain_gain", "above 0 and below 1")?;
-        check(self.drain_rounds >= 1, "drain_rounds", "at least 1")?;
-        check((0.0..1.0).contains(&self.margin), "margin", "at least 0 and below 1")?;
-        check((1.0..=10.0).contains(&self.plateau_growth), "plateau_growth", "between 1 and 10")?;
-        check(self.plateau_rounds >= 1, "plateau_rounds", "at least 1")?;
-        check((0.0..=1.0).contains(&self.loss_share), "loss_share", "between 0 and 1")
+        self.check()
+    }
+}
+
+impl InRange for BbrStartConfig {
+    fn ranges(&mut self, ranges: &mut Ranges) {
+        // What rounds to a millionth at least, and to less than a whole: else nothing would leave.
+        let least = 0.5 / MILLION as f64;
+        ranges.of("pacing_gain", &mut self.pacing_gain, 1.0..=100.0, "between 1 and 100");
+        ranges.of("cwnd_gain", &mut self.cwnd_gain, 1.0..=100.0, "between 1 and 100");
+        ranges.of("drain_gain", &mut self.drain_gain, least..1.0, "above 0 and below 1");
+        ranges.of("drain_rounds", &mut self.drain_rounds, 1.., "at least 1");
+        ranges.of("margin", &mut self.margin, 0.0..1.0 - least, "at least 0 and below 1");
+        ranges.of("plateau_growth", &mut self.plateau_growth, 1.0..=10.0, "between 1 and 10");
+        ranges.of("plateau_rounds", &mut self.plateau_rounds, 1.., "at least 1");
+        ranges.of("loss_share", &mut self.loss_share, 0.0..=1.0, "between 0 and 1");
     }
 }

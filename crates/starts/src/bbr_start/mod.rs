@@ -16,7 +16,7 @@
 mod config;
 
 use flowstart_control::{
-    Ack, AfterAck, Departure, Exit, ExitReason, FlowStart, NewMss, Next, Response, Sent, Signal, Window,
+    Ack, AfterAck, Departure, Exit, ExitReason, FlowStart, InRange as _, NewMss, Next, Response, Sent, Signal, Window,
 };
 use flowstart_units::{Bytes, Rate, Span, Time};
 

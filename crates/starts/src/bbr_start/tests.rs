@@ -168,7 +168,31 @@ fn what_is_no_number_is_replaced_by_the_least_of_its_range() {
     let config = BbrStartConfig { pacing_gain: nan, cwnd_gain: nan, drain_gain: nan, ..BbrStartConfig::default() };
     assert!(config.validate().is_err());
     let used = config.in_range();
-    assert_eq!((used.pacing_gain, used.cwnd_gain, used.drain_gain), (1.0, 1.0, 0.01));
+    assert_eq!((used.pacing_gain, used.cwnd_gain, millionths(used.drain_gain)), (1.0, 1.0, 1));
+    assert_eq!(used.validate(), Ok(()));
     let start = BbrStart::new(&config, 10, 1448);
     assert!(start.initial_rate(Span::from_millis(50)) > Rate::ZERO, "it would never send again");
+}
+
+#[test]
+fn a_margin_that_leaves_no_millionth_is_refused_and_moved_to_one_that_does() {
+    let config = |margin| BbrStartConfig { margin, initial_margin: true, ..BbrStartConfig::default() };
+    let almost_all = 1.0 - 1e-9;
+    assert_eq!(config(almost_all).validate().map_err(|error| error.field), Err("margin"));
+    assert_eq!(config(0.999).validate(), Ok(()));
+    for margin in [almost_all, 1.0, f64::INFINITY] {
+        let start = BbrStart::new(&config(margin), 10, 1448);
+        assert!(start.initial_rate(Span::from_millis(1)) > Rate::ZERO, "{margin}");
+    }
+}
+
+#[test]
+fn constants_in_range_stay_as_they_are() {
+    for config in [
+        BbrStartConfig::v3(),
+        BbrStartConfig { margin: 0.995, drain_gain: 0.999, ..BbrStartConfig::default() },
+        BbrStartConfig { drain_gain: 0.001, ..BbrStartConfig::default() },
+    ] {
+        assert_eq!((config.validate(), config.in_range()), (Ok(()), config));
+    }
 }

@@ -166,6 +166,7 @@ fn constants_out_of_range_are_refused_and_harmless() {
         SearchConfig { drain_divisor: 1, ..default },
     ] {
         assert!(config.validate().is_err(), "{config:?}");
+        assert_eq!(config.in_range().validate(), Ok(()), "{config:?}");
         let (mut search, start) = started(&config);
         bins(&mut search, start, ms(100), &[1000; 40], &[500; 40]);
     }
