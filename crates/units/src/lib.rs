@@ -11,6 +11,7 @@
 extern crate alloc;
 
 mod bytes;
+mod number;
 mod parse;
 mod print;
 mod rate;
@@ -20,6 +21,7 @@ mod serialize;
 mod time;
 
 pub use bytes::Bytes;
-pub use parse::{Number, ParseUnitError, parse_fraction};
+pub use number::Number;
+pub use parse::{ParseUnitError, parse_fraction, parse_time_limit};
 pub use rate::Rate;
 pub use time::{Span, Time};

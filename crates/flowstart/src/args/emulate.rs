@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use flowstart_scenario::{Buffer, JitterSpec, LossSpec, QueueSpec};
-use flowstart_units::{Rate, Span};
+use flowstart_units::{Rate, Span, parse_time_limit};
 
 use super::{PageArgs, PathArgs, rate_or_unlimited, seed};
 
@@ -82,10 +82,10 @@ pub(crate) struct EmulateArgs {
     #[arg(long, value_name = "CMD")]
     pub(crate) server: Option<String>,
     /// How long the server may take to listen
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10 s")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10 s", value_parser = parse_time_limit)]
     pub(crate) ready_within: Span,
     /// Longest run; then COMMAND is ended
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "3600 s")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "3600 s", value_parser = parse_time_limit)]
     pub(crate) time_limit: Span,
     /// A scenario file with the path or links, and a pair of hosts for every way of its flows;
     /// options below override its path

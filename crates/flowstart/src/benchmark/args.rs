@@ -7,7 +7,7 @@ use clap::Args;
 use flowstart_race::{Background, Contestant, QueueChoice};
 use flowstart_service_curve::Probability;
 use flowstart_service_curve::stats::{Level, Sides};
-use flowstart_units::{Bytes, ParseUnitError, Rate, Span, parse_fraction};
+use flowstart_units::{Bytes, ParseUnitError, Rate, Span, parse_fraction, parse_time_limit};
 
 use super::place::Place;
 use crate::args::{ContestantParser, PageArgs, RacePathArgs, seed, threads};
@@ -163,7 +163,7 @@ pub(crate) struct BenchmarkArgs {
           value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
     pub(crate) samples: Option<u32>,
     /// How long each rate is measured at most, in simulated time [default: 3000 s]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Procedure")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Procedure", value_parser = parse_time_limit)]
     pub(crate) lasting: Option<Span>,
     /// Measure every simulated rate that is not decided to the end of --lasting; without it a rate
     /// that the rest of the time will not decide is given up

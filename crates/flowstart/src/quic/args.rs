@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use flowstart_race::Contestant;
-use flowstart_units::{Bytes, Span};
+use flowstart_units::{Bytes, Span, parse_time_limit};
 
 use super::listening::Listening;
 
@@ -71,7 +71,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, default_value = "10GB")]
     pub(crate) most_bytes: Bytes,
     /// Most time of one transfer
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "60s")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "60s", value_parser = parse_time_limit)]
     pub(crate) most_time: Span,
     /// Most connections at the same time
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 64,
@@ -85,7 +85,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "SIZE", default_value = "100GB", allow_hyphen_values = true)]
     pub(crate) peer_bytes: Bytes,
     /// Most time of all of them in an hour; of those at the same time each counts
-    #[arg(long, value_name = "TIME", default_value = "3600s", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", default_value = "3600s", allow_hyphen_values = true, value_parser = parse_time_limit)]
     pub(crate) peer_time: Span,
     /// Folder for a qlog of every connection, a file each
     #[arg(long, value_name = "DIR")]
@@ -111,7 +111,8 @@ pub(crate) struct MemoryArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) memory: Option<PathBuf>,
     /// Time after which what is known of a path counts no more
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "3600s", requires = "memory")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "3600s", requires = "memory",
+          value_parser = parse_time_limit)]
     pub(crate) memory_lifetime: Span,
     /// Round trips in which a queue must have stood until what arrived in them is what the path
     /// carries, 2 to 16
@@ -221,7 +222,7 @@ fn size(text: &str) -> Result<Bytes, flowstart_units::ParseUnitError> {
     let prefix = text.chars().last().map(|last| last.to_ascii_uppercase()).filter(|last| "KMGT".contains(*last));
     match prefix {
         Some(prefix) if is_bare(&text[..text.len() - 1]) => format!("{} {prefix}iB", &text[..text.len() - 1]).parse(),
-        _ => text.parse(),
+        _ => Bytes::parse_beside(text, &["K", "M", "G", "T"]),
     }
 }
 
@@ -273,6 +274,8 @@ mod tests {
         for (text, millis) in [("5", 5000), ("0.5", 500), ("1.25", 1250), ("20ms", 20), ("2 min", 120_000)] {
             assert_eq!(seconds(text), Ok(Span::from_millis(millis)), "{text}");
         }
+        let said = size("1x").unwrap_err().to_string();
+        assert!(said.contains("GiB, TiB, K, M, G, T;"), "{said}");
         assert_eq!(seconds("0"), Ok(Span::ZERO));
         assert_eq!(seconds("0.000000001"), Ok(Span::from_nanos(1)));
         for less in ["0.0000000001", "0.1ns"] {
