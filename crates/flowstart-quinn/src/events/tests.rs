@@ -221,13 +221,18 @@ fn marks_reduce_as_losses_do_and_persistent_congestion_leaves_two_packets() {
     assert_eq!(played.events.window(), 2400);
 }
 
+/// The next packet is lost, and that is known a millisecond later.
+fn lose_one(played: &mut Played) {
+    played.send(1200);
+    wait(played, 1);
+    played.hear(Told::Lost(1, false));
+}
+
 #[test]
 fn a_spurious_loss_is_undone() {
     let mut played = slow_start();
     round(&mut played, 10);
-    played.send(1200);
-    wait(&mut played, 1);
-    played.hear(Told::Lost(1, false));
+    lose_one(&mut played);
     assert_eq!(played.events.window(), 12_000);
     played.hear(Told::Spurious);
     assert_eq!((played.events.window(), played.events.ssthresh()), (24_000, None));
@@ -256,17 +261,13 @@ fn a_mark_in_a_recovery_keeps_the_window_reduced_although_the_loss_was_spurious(
 fn the_threshold_that_comes_back_is_three_quarters_of_the_window() {
     let mut played = slow_start();
     round(&mut played, 10);
-    played.send(1200);
-    wait(&mut played, 1);
-    played.hear(Told::Lost(1, false));
+    lose_one(&mut played);
     assert_eq!(played.events.ssthresh(), Some(12_000));
     // Congestion avoidance.
     wait(&mut played, 50);
     round(&mut played, 10);
     played.events.controller.set_cwnd(100);
-    played.send(1200);
-    wait(&mut played, 1);
-    played.hear(Told::Lost(1, false));
+    lose_one(&mut played);
     assert_eq!(played.events.ssthresh(), Some(60_000));
     played.hear(Told::Spurious);
     assert_eq!((played.events.window(), played.events.ssthresh()), (120_000, Some(90_000)));
@@ -295,9 +296,7 @@ fn after_a_long_silence_the_window_is_the_initial_one_again() {
 fn who_controls_recovery_keeps_the_window_through_a_long_silence() {
     let mut played = Played::new(&contestant("slow_start", "bbr3").unwrap());
     round(&mut played, 10);
-    played.send(1200);
-    wait(&mut played, 1);
-    played.hear(Told::Lost(1, false));
+    lose_one(&mut played);
     assert!(played.events.controller.controls_recovery());
     played.events.controller.set_cwnd(200);
     let threshold = played.events.ssthresh();

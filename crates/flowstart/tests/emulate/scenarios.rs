@@ -12,8 +12,7 @@ fn a_scenario_runs_for_real_with_the_tables_of_the_simulator() {
     fs::write(&file, DUMBBELL).unwrap();
     let run = |real: &[&str]| {
         let output = flowstart(&[&["run", file.to_str().unwrap(), "--json"], real].concat()).output().unwrap();
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
+        printed(&output)
     };
     let real = run(&["--real", "--fidelity", "10s", "--out", out.to_str().unwrap()]);
     let simulated = run(&[]);
@@ -65,8 +64,7 @@ fn of_kernels_connections_marks_are_those_of_links_and_no_start_of_cubic_fills_a
     let file = folder.path().join("echoing.toml");
     fs::write(&file, ECHOING).unwrap();
     let output = flowstart(&["run", file.to_str().unwrap(), "--json", "--real"]).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let real: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let real = printed(&output);
     let flows = real["flows"].as_array().unwrap();
     // With classic ECN every ACK echoes a mark until the sender has answered it: the kernel counts
     // hundreds.
@@ -109,8 +107,7 @@ fn arrivals_and_users_run_for_real_with_the_transfers_and_pages_of_the_simulator
     fs::write(&file, MIXED).unwrap();
     let run = |real: &[&str]| {
         let output = flowstart(&[&["run", file.to_str().unwrap(), "--json"], real].concat()).output().unwrap();
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
+        printed(&output)
     };
     let real = run(&["--real", "--fidelity", "10s"]);
     let simulated = run(&[]);
@@ -203,17 +200,24 @@ fn scenario(folder: &Path, name: &str, text: &str) -> String {
     file.to_str().unwrap().to_owned()
 }
 
+/// A folder in which `full.toml` has this text, and that file; none where nothing can be run.
+fn full(text: &str) -> Option<(tempfile::TempDir, String)> {
+    let folder = possible().then(|| tempfile::tempdir().unwrap())?;
+    let file = scenario(folder.path(), "full.toml", text);
+    Some((folder, file))
+}
+
+/// The document that a command printed which ended well.
+fn printed(output: &Output) -> serde_json::Value {
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
 /// It lasted until everything had arrived that was on its way, and rates were of that.
 #[test]
 fn a_real_run_lasts_as_long_as_it_is_to() {
-    if !possible() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let file = scenario(folder.path(), "full.toml", FULL);
-    let output = flowstart(&["run", &file, "--real", "--fidelity", "10s", "--json"]).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let Some((_folder, file)) = full(FULL) else { return };
+    let document = printed(&flowstart(&["run", &file, "--real", "--fidelity", "10s", "--json"]).output().unwrap());
     let run = &document["runs"][0];
     assert_eq!(run["duration_s"], 1.0, "{run}");
     let [tcp, udp] = [0, 1].map(|flow| document["flows"][flow].clone());
@@ -228,11 +232,10 @@ fn a_real_run_lasts_as_long_as_it_is_to() {
 /// All that had been run was lost.
 #[test]
 fn a_run_that_fails_takes_none_of_those_before_along() {
-    if !possible() || Command::new("prlimit").arg("--version").output().is_err() {
+    if Command::new("prlimit").arg("--version").output().is_err() {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let file = scenario(folder.path(), "full.toml", FULL);
+    let Some((_folder, file)) = full(FULL) else { return };
     let race = ["compare", "--real", "-C", "reno", "-n", "100kB", "--capacity", "20Mbit/s", "--no-report"];
     for arguments in [&["run", &file, "--real"][..], &race] {
         let more = ["--runs", "40", "--fidelity", "10s", "--json"];
@@ -253,11 +256,7 @@ fn a_run_that_fails_takes_none_of_those_before_along() {
 /// Then there was no result either.
 #[test]
 fn captures_that_cannot_be_written_do_not_hide_what_was_measured() {
-    if !possible() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let file = scenario(folder.path(), "full.toml", &FULL.replace("\"1 s\"", "\"3 s\""));
+    let Some((folder, file)) = full(&FULL.replace("\"1 s\"", "\"3 s\"")) else { return };
     let captures = folder.path().join("captures");
     let arguments = ["run", &file, "--real", "--fidelity", "10s", "--json", "--pcap", captures.to_str().unwrap()];
     let child = flowstart(&arguments).spawn().unwrap();
@@ -275,11 +274,7 @@ fn captures_that_cannot_be_written_do_not_hide_what_was_measured() {
 /// The first was run, and lost.
 #[test]
 fn a_file_that_cannot_be_run_is_told_before_the_others_are() {
-    if !possible() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let good = scenario(folder.path(), "good.toml", FULL);
+    let Some((folder, good)) = full(FULL) else { return };
     let bad = scenario(folder.path(), "bad.toml", &format!("{FULL}[[flow]]\nkernel = \"nothing\"\n"));
     let out = folder.path().join("out");
     let output = flowstart(&["run", &good, &bad, "--real", "--out", out.to_str().unwrap()]).output().unwrap();
@@ -297,8 +292,7 @@ fn a_race_over_quic_has_the_measures_of_a_simulated_one() {
     let contestants = "slow_start+cubic,adaptive_chirping+cubic,fair_queuing_probe+delay_or_cubic";
     let path = ["--capacity", "20Mbit/s", "--rtt", "20ms", "-n", "100kB", "--runs", "1", "--fidelity", "10s"];
     let output = flowstart(&["compare", "--quic", "-C", contestants, "--json"]).args(path).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let document = printed(&output);
     assert_eq!(document["parameters"]["quic"], true, "{document:#}");
     let simulated = flowstart(&["compare", "-C", contestants, "--json"]).args(&path[..6]).output().unwrap();
     let simulated: serde_json::Value = serde_json::from_slice(&simulated.stdout).unwrap();
@@ -318,8 +312,7 @@ fn a_race_over_quic_has_the_measures_of_a_simulated_one() {
     // ... and over the other stack.
     let output =
         flowstart(&["compare", "--quic", "--stack", "quinn", "-C", "cubic", "--json"]).args(path).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let other: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let other = printed(&output);
     assert_eq!([&document, &other].map(|one| one["parameters"]["stack"].as_str().unwrap()), ["noq", "quinn"]);
     let completion = &other["contestants"][0]["summary"]["completion_100kb_ms"]["mean"];
     assert!(completion.as_f64().is_some_and(|completion| completion > 0.0), "{other:#}");
