@@ -8,11 +8,13 @@
 //! happened.
 
 mod due;
+mod ending;
 mod frames;
 mod link;
 mod pace;
 mod plan;
 mod requests;
+mod waiting;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -21,7 +23,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::EventFd;
 
 use flowstart_network::QueueConfig;
@@ -213,60 +214,6 @@ impl Engine {
         if !self.ended {
             let now = self.clock.now();
             self.finish(now, now.min(self.end()));
-        }
-    }
-
-    /// When everything ends, as far as is known now.
-    fn end(&self) -> Time {
-        Time::from_nanos(self.end.load(Ordering::Relaxed))
-    }
-
-    /// Everything has ended at `end`: takes in what was sent until then, and writes down what is
-    /// still on its way.
-    fn finish(&mut self, now: Time, end: Time) {
-        let newest = |engine: &Self| engine.arrivals.back().map_or(Time::ZERO, |(time, _)| *time);
-        while self.take_in() > 0 && newest(self) <= end {
-            self.proceed(now, end);
-        }
-        self.proceed(now, end);
-        self.count_full();
-        self.ended = true;
-        let at_links = self.pool.waiting();
-        let on_the_way = self.steps.iter().filter_map(|Reverse(due)| match due.what {
-            Step::Reach(handle) => Some((due.time, handle)),
-            Step::Wake(_) => None,
-        });
-        let on_the_way = on_the_way.chain(self.arrivals.iter().copied()).filter_map(|(time, handle)| {
-            // Who has passed a link already has been written down there.
-            let sent_before = handle.step == 0 && handle.arrived <= end;
-            let first = self.routes[usize::from(handle.route)].links.first().filter(|_| sent_before)?;
-            Some((*first, Handle { arrived: time.max(end + Span::from_nanos(1)), ..handle }))
-        });
-        let mut stayed: Vec<(u16, Handle)> = at_links.chain(on_the_way).collect();
-        stayed.sort_by_key(|(_, handle)| handle.arrived);
-        for (link, handle) in stayed {
-            self.note(link, &handle, Fate::Stayed { at: end }, Time::NEVER);
-        }
-        if let Some(recorder) = &mut self.recorder {
-            recorder.flush();
-        }
-    }
-
-    /// Frames that found no room in a ring are lost.
-    fn count_full(&mut self) {
-        let full: u64 = self.entrances.iter().map(|entrance| entrance.ring.dropped()).sum();
-        self.counts.no_room += full;
-    }
-
-    /// Faults that tests ask for.
-    #[cfg(test)]
-    fn fail(&self) {
-        match self.fault {
-            Some(plan::Fault::Panic) if self.counts.arrived > 0 => panic!("on purpose"),
-            Some(plan::Fault::Hang) if self.counts.arrived > 0 => loop {
-                std::thread::sleep(std::time::Duration::from_secs(1));
-            },
-            _ => {}
         }
     }
 
@@ -504,55 +451,6 @@ impl Engine {
             self.counts.refused += 1;
         }
         self.pool.release(handle.place);
-    }
-
-    /// Waits until something is due, or may have arrived.
-    fn wait(&mut self, now: Time, waker: &EventFd) {
-        let departure = self.departures.peek().map_or(Time::NEVER, |Reverse(due)| due.time);
-        let step = self.steps.peek().map_or(Time::NEVER, |Reverse(due)| due.time);
-        let step = step.min(self.arrivals.front().map_or(Time::NEVER, |(time, _)| *time));
-        let deadline = departure.min(if step == Time::NEVER { step } else { step + self.leeway });
-        let idle = deadline == Time::NEVER;
-        let until = deadline.min(now + LONGEST_SLEEP);
-        let moment = self.clock.now();
-        self.looks.at(moment);
-        self.budget.update(moment, clock::thread_time);
-        if let Some(rest) = self.budget.rest() {
-            return self.sleep_until(moment + rest);
-        }
-        if until <= moment + self.timing.spin {
-            if until >= moment + WORTH_SLEEPING && !self.budget.may_spin() {
-                return self.sleep_until(until);
-            }
-            std::hint::spin_loop();
-            return;
-        }
-        let wake = until - self.timing.spin;
-        if idle && let Some(recorder) = &mut self.recorder {
-            recorder.flush();
-        }
-        if !idle && !self.leeway.is_zero() {
-            // Packets that come meanwhile can wait for the next look.
-            return self.sleep_until(wake.min(moment + self.leeway));
-        }
-        self.looks.sleeps_until(wake);
-        let mut fds: Vec<PollFd<'_>> =
-            self.entrances.iter().map(|entrance| PollFd::new(entrance.ring.fd(), PollFlags::POLLIN)).collect();
-        fds.push(PollFd::new(waker.as_fd(), PollFlags::POLLIN));
-        // An interrupted wait is a short one.
-        let _ = ppoll(&mut fds, Some(clock::timespec(wake.since(moment))), None);
-    }
-
-    /// Sleeps until it is to stop, but not longer than this.
-    fn sleep_unless_woken(&mut self, wake: Time, waker: &EventFd) {
-        self.looks.sleeps_until(wake);
-        let mut fds = [PollFd::new(waker.as_fd(), PollFlags::POLLIN)];
-        let _ = ppoll(&mut fds, Some(clock::timespec(wake.since(self.clock.now()))), None);
-    }
-
-    fn sleep_until(&mut self, wake: Time) {
-        self.looks.sleeps_until(wake);
-        self.clock.sleep_until(wake);
     }
 }
 
