@@ -41,6 +41,15 @@ pub enum Purpose {
     Transfer(Bytes),
 }
 
+/// Bytes of a full packet.
+const FULL_PACKET: u64 = (MSS + HEADER_BYTES) as u64;
+
+/// Bytes of the last packet of a transfer.
+fn last_packet(size: Bytes) -> Bytes {
+    let packets = wire_bytes(size, MSS, HEADER_BYTES).get();
+    Bytes::new(packets - packets.saturating_sub(1) / FULL_PACKET * FULL_PACKET)
+}
+
 /// What of so many bytes does not pass at once.
 fn beyond(bytes: Bytes, burst: Bytes) -> Bytes {
     Bytes::new(bytes.get().saturating_sub(burst.get()))
@@ -249,6 +258,10 @@ impl Race {
         let fastest = steps.iter().map(|step| step.rate).max().unwrap_or(Rate::ZERO);
         let passing = buckets.iter().map(|bucket| bucket.depth + bucket.rate.bytes_in(span));
         let flight = passing.fold(fastest.bytes_in(span), Bytes::min);
+        // ACKs that queue on a slow way back come ever later.
+        let acks = fastest.mul_f64(f64::from(HEADER_BYTES) / f64::from(self.packet()));
+        let back = self.path.reverse_capacity.as_ref().map(|rate| rate.mean(Span::ZERO, self.horizon()));
+        let flight = if back.is_some_and(|back| back < acks) { Bytes::new(u64::MAX) } else { flight };
         let window = u32::try_from(flight.get() / u64::from(self.packet())).unwrap_or(u32::MAX).clamp(10, 1 << 24);
         OracleConfig { steps, period, buckets, window, overhead: HEADER_BYTES + self.path.overhead }
     }
@@ -335,15 +348,15 @@ impl Race {
     pub fn ideal(&self, size: Bytes) -> Span {
         let wire = wire_bytes(size, MSS, HEADER_BYTES + self.path.overhead);
         let Some(shaper) = &self.path.medium.shaper else {
-            return self.ideal_after(size, self.capacity().transmission_time(wire), self.service());
+            let time = |bytes| self.capacity().transmission_time(bytes);
+            return self.ideal_after(size, time(wire), self.service(), time(last_packet(size)));
         };
-        let line = shaper.line.map_or(Span::ZERO, |line| line.transmission_time(wire));
+        let line = |bytes| shaper.line.map_or(Span::ZERO, |line| line.transmission_time(bytes));
         // A single packet passes on tokens.
-        let alone = Bytes::new(u64::from(self.packet()));
-        let service = shaper.line.map_or(Span::ZERO, |line| line.transmission_time(alone));
+        let service = line(Bytes::new(u64::from(self.packet())));
         let peak = shaper.peak.map_or(Span::ZERO, |peak| peak.transmission_time(beyond(wire, shaper.peak_burst)));
         let bucket = self.capacity().transmission_time(beyond(wire, shaper.burst));
-        self.ideal_after(size, line.max(peak).max(bucket), service)
+        self.ideal_after(size, line(wire).max(peak).max(bucket), service, line(last_packet(size)))
     }
 
     /// The same at the capacity of the moments from `at` on.
@@ -353,20 +366,25 @@ impl Race {
             _ => return self.ideal(size),
         };
         let mut transmitter = Transmitter::new(rate);
+        let last = last_packet(size).get();
         let (mut left, mut done) = (wire_bytes(size, MSS, HEADER_BYTES + self.path.overhead).get(), at);
+        let mut before_last = at;
         while left > 0 {
-            let part = u32::try_from(left).unwrap_or(u32::MAX);
+            if left == last {
+                before_last = done;
+            }
+            let part = u32::try_from(left - if left > last { last } else { 0 }).unwrap_or(u32::MAX);
             done = transmitter.transmit(done, part);
             left -= u64::from(part);
         }
-        self.ideal_after(size, done.since(at), self.service())
+        self.ideal_after(size, done.since(at), self.service(), done.since(before_last))
     }
 
     /// The ideal of a transfer that the bottleneck lets pass within this time, a full packet within
-    /// `service`: not less than a policer and the sender's own link let it take.
-    fn ideal_after(&self, size: Bytes, passing: Span, service: Span) -> Span {
+    /// `service`, the last one within `after`: not less than a policer and the sender's own link let
+    /// it take.
+    fn ideal_after(&self, size: Bytes, passing: Span, service: Span, after: Span) -> Span {
         let packets = wire_bytes(size, MSS, HEADER_BYTES);
-        let wire = wire_bytes(size, MSS, HEADER_BYTES + self.path.overhead);
         let policer = self.path.medium.policer;
         let policed =
             policer.map_or(Span::ZERO, |policer| policer.rate.transmission_time(beyond(packets, policer.burst)));
@@ -374,19 +392,15 @@ impl Race {
         // Of the two links in a row one sends all of it, the other the first packet before or the
         // last one after.
         let passing = self.path.access.map_or(passing, |access| {
-            let full = u64::from(MSS + HEADER_BYTES);
-            let first = Bytes::new(packets.get().min(full));
-            let last = Bytes::new(packets.get() - (packets.get().saturating_sub(1) / full) * full);
-            let slow = access.transmission_time(packets) + self.capacity().transmission_time(last);
-            slow.max(access.transmission_time(first) + passing)
+            let first = Bytes::new(packets.get().min(FULL_PACKET));
+            (access.transmission_time(packets) + after).max(access.transmission_time(first) + passing)
         });
         // A bottleneck may be further away than half of the RTT.
         let twice = self.path.delay.map_or(self.path.rtt, |delay| self.path.rtt.max(delay * 2));
         // Of RTT0 half counts, and with it half a packet's time that no transfer needs: not where
-        // that is more than a fortieth of what it takes at the mean capacity.
-        let usual = (twice + service) / 2;
-        let in_the_mean = usual + passing.max(self.capacity().transmission_time(wire));
-        if service / 2 > in_the_mean / 40 { twice / 2 + passing } else { usual + passing }
+        // that is more than a fortieth of the whole.
+        let usual = (twice + service) / 2 + passing;
+        if service / 2 > usual / 40 { twice / 2 + passing } else { usual }
     }
 
     /// The numbers of the second connections of `newcomers` flows of a contestant: they stand

@@ -8,8 +8,9 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::compile::MOST_FLOWS;
 use super::error::Problem;
+use super::path::{BOTTLENECK, WAY_BACK};
 use super::web::MOST_USERS;
-use super::{ArrivalSpec, FlowSpec, RateSpec, Scenario, ScenarioError, WebSpec};
+use super::{ArrivalSpec, FlowSpec, RateSpec, Scenario, ScenarioError, WaySpec, WebSpec};
 
 /// A flow in a simulation with its endpoints, rounded up; measured with 100 000 flows of a byte.
 const PER_FLOW: u64 = 5_500;
@@ -238,33 +239,56 @@ impl Scenario {
         (self.arrivals(spec) as f64 * rest) as u64
     }
 
-    /// Data packets to be expected: what flows have to send, or what the fastest link carries if
-    /// one has no end. Arrivals, users and lists are not counted, nor what a link whose rate
-    /// changes for good carries beyond its lowest rate.
-    fn packets(&self) -> u64 {
+    /// The rate that is sure to pass over these links, the slowest one's, and which that is. Of ways
+    /// in parallel the fastest one counts; `None` is the path.
+    fn slowest(&self, forward: &[String]) -> (Rate, Option<usize>) {
         let sure = |rate: &RateSpec| match rate {
             RateSpec::Constant(rate) => *rate,
             RateSpec::Steps(steps, None) => steps.iter().map(|step| step.rate).min().unwrap_or(Rate::ZERO),
             // What repeats keeps its mean.
             RateSpec::Steps(_, Some(_)) | RateSpec::Fading(_) | RateSpec::Trace(_) => rate.mean(Span::ZERO, Span::ZERO),
         };
-        let rates = self.path.iter().map(|path| &path.capacity).chain(self.link.iter().map(|link| &link.capacity));
-        let ways = self.path.iter().flat_map(|path| &path.ways).chain(self.link.iter().flat_map(|link| &link.ways));
-        let rates = rates.chain(ways.filter_map(|way| way.capacity.as_ref()));
-        let fastest = rates.map(sure).max().unwrap_or(Rate::ZERO);
-        // More than the fastest link carries does not arrive.
-        let carried = |rate: Rate, time: Span| rate.min(fastest).bytes_in(time).get();
-        let (mut packets, mut greedy) = (0_u64, 0);
+        let fastest = |capacity: &RateSpec, ways: &[WaySpec]| {
+            let ways = ways.iter().filter_map(|way| way.capacity.as_ref());
+            ways.chain([capacity]).map(sure).max().unwrap_or(Rate::UNLIMITED)
+        };
+        let crosses = |link: &str| forward.iter().any(|name| name == link);
+        let path = self.path.iter().filter(|_| forward.is_empty() || crosses(BOTTLENECK) || crosses(WAY_BACK));
+        let path = path.map(|path| {
+            let back = crosses(WAY_BACK);
+            let rate = match &path.reverse_capacity {
+                Some(reverse) if back => sure(reverse),
+                None if back => Rate::UNLIMITED,
+                _ => fastest(&path.capacity, &path.ways),
+            };
+            (rate.min(path.access.unwrap_or(Rate::UNLIMITED)), None)
+        });
+        let named = self.link.iter().enumerate().filter(|(_, link)| crosses(&link.name));
+        let links = named.map(|(number, link)| (fastest(&link.capacity, &link.ways), Some(number)));
+        path.chain(links).min_by_key(|(rate, _)| *rate).unwrap_or((Rate::UNLIMITED, None))
+    }
+
+    /// Data packets to be expected: what flows have to send, or what the slowest link on their way
+    /// carries if they have no end. Arrivals, users and lists are not counted, nor what a link whose
+    /// rate changes for good carries beyond its lowest rate.
+    fn packets(&self) -> u64 {
+        let carried = |rate: Rate, time: Span| rate.bytes_in(time).get();
+        let mut packets = 0_u64;
+        // What has no end shares the link that is the slowest for it.
+        let mut greedy = vec![0_u64; self.link.len() + 1];
         for flow in &self.flow {
+            let (rate, slowest) = self.slowest(&flow.forward);
             let payload = u64::from(flow.sender.mss).max(1);
             let time = self.duration - flow.start;
+            // More than the slowest link carries does not arrive.
             let bytes = match (flow.size, &flow.paced) {
-                (Some(size), _) => size.get().min(carried(fastest, time)),
-                (None, Some(paced)) => carried(paced.rate, time),
+                (Some(size), _) => size.get().min(carried(rate, time)),
+                (None, Some(paced)) => carried(paced.rate.min(rate), time),
                 (None, None) if !flow.writes.is_empty() => flow.writes.iter().map(|write| write.bytes.get()).sum(),
                 // Unlimited links leave it to windows.
-                (None, None) if flow.list.is_none() && !fastest.is_unlimited() => {
-                    greedy = greedy.max(carried(fastest, time) / payload);
+                (None, None) if flow.list.is_none() && !rate.is_unlimited() => {
+                    let most = &mut greedy[slowest.map_or(0, |link| link + 1)];
+                    *most = (*most).max(carried(rate, time) / payload);
                     0
                 }
                 (None, None) => 0,
@@ -272,10 +296,11 @@ impl Scenario {
             packets = packets.saturating_add(times(bytes.div_ceil(payload), flow.count.into()));
         }
         for udp in &self.udp {
+            let (rate, _) = self.slowest(&udp.forward);
             let time = udp.lasting.unwrap_or(Span::MAX).min(self.duration - udp.start);
-            packets = packets.saturating_add(carried(udp.rate, time) / udp.packet.get().max(1));
+            packets = packets.saturating_add(carried(udp.rate.min(rate), time) / udp.packet.get().max(1));
         }
-        packets.saturating_add(greedy)
+        greedy.into_iter().fold(packets, u64::saturating_add)
     }
 
     /// Replies that users may ask for.

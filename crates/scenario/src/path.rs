@@ -8,6 +8,11 @@ use flowstart_units::{Rate, Span};
 
 use super::{Buffer, JitterSpec, LossSpec, QueueSpec, QuickStartSpec, RateSpec, RcpSpec, WaySpec};
 
+/// What flows call the link of a path.
+pub(crate) const BOTTLENECK: &str = "bottleneck";
+/// What flows call a path's way back.
+pub(crate) const WAY_BACK: &str = "reverse";
+
 /// One bottleneck that all flows share, with a way back that is never congested unless it has a
 /// capacity.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -343,9 +343,8 @@ impl Network {
             Some(medium) => medium.pass(&mut link.transmitter, now, arrived, bytes),
         };
         let Some(there) = there else {
-            // It had its time on the air, and nobody heard it.
+            // It had its time on the air, and nobody heard it: an outage is no sending.
             link.lost += 1;
-            link.busy += busy;
             link.free = done;
             let wake = if link.queue.packets() > 0 { done } else { Time::NEVER };
             ledger.dropped(packet);

@@ -207,8 +207,12 @@ impl FlowStart for Oracle {
         if self.knows() { 0 } else { window.slow_start(ack.acked) }
     }
 
-    fn on_signal(&mut self, _now: Time, _signal: Signal, window: &mut Window) -> Response {
+    fn on_signal(&mut self, _now: Time, signal: Signal, window: &mut Window) -> Response {
         if self.knows() {
+            if signal != Signal::Timeout {
+                // It sends what is its own; what is lost or marked all the same tells it nothing.
+                return Response::Ignore;
+            }
             // What was in flight is what the path held.
             window.cwnd = window.cwnd.min(self.in_flight.max(2));
         }

@@ -183,3 +183,46 @@ fn policers_own_links_and_far_bottlenecks_count_in_the_ideal_and_in_the_share() 
         assert!(to_90 < 3.0 && deficit < 3.0, "{path}: {to_90} RTT, {deficit} BDP");
     }
 }
+
+/// The ideal had a packet at the rate of the tokens, and transfers were twice as fast as it.
+#[test]
+fn behind_ones_own_link_and_a_shaper_the_last_packet_passes_on_tokens() {
+    let path = "capacity = \"1 Mbit/s\"\nrtt = \"20 ms\"\nbuffer = \"1000 packets\"\naccess = \"15 Mbit/s\"\n\
+                medium.shaper = { burst = \"50 kB\", line = \"1 Gbit/s\" }";
+    let mut race = race_against(path, "", "oracle+cubic");
+    race.sizes = [1_000, 30_000].map(Bytes::new).to_vec();
+    for size in &race.sizes {
+        let slowdown = mean(&race, SLOWDOWN.of(*size));
+        assert!((0.975..1.15).contains(&slowdown), "{size}: {slowdown}");
+    }
+}
+
+/// It answered losses, which tell nothing to who knows the capacity, as CUBIC does, and was slower
+/// than CUBIC.
+#[test]
+fn where_packets_are_lost_at_random_nobody_is_faster_than_the_oracle_by_a_fiftieth() {
+    for loss in ["0.1 %", "1 %", "3 %"] {
+        let path = format!("capacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\nbuffer = \"100 packets\"\nloss = \"{loss}\"");
+        let mut race = race_against(&path, "", "oracle+cubic");
+        race.contestants.extend(["hystart+cubic", "jump_start+cubic", "bbr"].map(|name| name.parse().unwrap()));
+        race.sizes = vec![Bytes::new(2_000_000)];
+        race.runs = Some(6);
+        let result = race.run(&RunOptions::default()).unwrap();
+        let times =
+            result.contestants.iter().map(|contestant| contestant.estimate(SLOWDOWN.of(race.sizes[0])).unwrap().mean);
+        let times: Vec<f64> = times.collect();
+        // It keeps no queue: what BBR has queued goes on while a repair is under way.
+        assert!(times[1..].iter().all(|time| times[0] <= 1.02 * time), "{loss}: {times:?}");
+        assert!(times[0] < 1.15, "{loss}: {times:?}");
+    }
+}
+
+/// Its window left out how long ACKs queue: it took half as long again as others.
+#[test]
+fn a_slow_way_back_does_not_hold_the_oracle_up() {
+    let path = "capacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\nbuffer = \"4 BDP\"\nreverse_capacity = \"100 kbit/s\"";
+    let mut race = race_against(path, "", "oracle+cubic");
+    race.sizes = vec![Bytes::new(500_000)];
+    let slowdown = mean(&race, SLOWDOWN.of(race.sizes[0]));
+    assert!((0.975..1.15).contains(&slowdown), "{slowdown}");
+}

@@ -7,11 +7,8 @@ use flowstart_units::Span;
 
 use super::Compiler;
 use crate::error::Problem;
+use crate::path::{BOTTLENECK, WAY_BACK};
 use crate::{Buffer, LinkSpec, PathSpec, QueueSpec, QuickStartSpec, RateSpec, WaySpec, name_of_way};
-
-/// Links of the single-bottleneck form.
-const BOTTLENECK: &str = "bottleneck";
-const WAY_BACK: &str = "reverse";
 
 /// What is wrong with a link, at the key that is; `reverse` if the keys are those of a way back.
 fn problem(error: &LinkError, reverse: bool) -> Problem {

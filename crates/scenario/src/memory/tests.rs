@@ -25,6 +25,32 @@ fn a_hundred_thousand_flows_are_not_refused_but_many_runs_of_them_are() {
     assert!(complaint(&format!("runs = 100\n{flows}")).is_some());
 }
 
+/// A flow was counted at the rate of the fastest link of the file.
+#[test]
+fn the_slowest_link_on_a_flows_way_says_how_many_packets_it_has() {
+    let of = |link: &str, flows: &str| {
+        let text = format!(
+            "duration = \"3600 s\"\noutput = {{ packets = true, sample = \"0 s\" }}\n{flows}\n\
+             [[link]]\nname = \"slow\"\ncapacity = \"10 Mbit/s\"\ndelay = \"5 ms\"\n\
+             [[link]]\nname = \"fast\"\ncapacity = \"{link}\"\ndelay = \"5 ms\"\n"
+        );
+        let scenario: Scenario = toml::from_str(&text).unwrap();
+        scenario.check_memory_of(|| 4_000_000_000, 2).err().map(|problem| problem.locate("test.toml", "").to_string())
+    };
+    for flows in [
+        "flow = [{ forward = [\"fast\", \"slow\"] }]",
+        "flow = [{ forward = [\"slow\"], reverse = [\"fast\"] }]",
+        "udp = [{ forward = [\"fast\", \"slow\"], rate = \"10 Mbit/s\" }]",
+    ] {
+        assert_eq!(of("100 Gbit/s", flows), None, "{flows}");
+    }
+    assert!(of("100 Gbit/s", "flow = [{ forward = [\"fast\"] }]").is_some());
+    // Two bottlenecks carry as much as both.
+    let both = "flow = [{ forward = [\"slow\"] }, { forward = [\"fast\"] }]";
+    assert_eq!(of("10 Mbit/s", both), None);
+    assert!(of("240 Mbit/s", both).is_some());
+}
+
 /// Half a million of them took 12 GB.
 #[test]
 fn so_many_runs_that_their_tables_do_not_fit_are_refused() {
