@@ -143,7 +143,7 @@ const REPRODUCE_EXAMPLES: &str = "\
 Examples:
   flowstart reproduce --list
   flowstart reproduce paced-chirping
-  flowstart reproduce paced-chirping/fig6 rethinking-startup --plot pictures
+  flowstart reproduce paced-chirping/fig6 rethinking-startup --out pictures
   flowstart reproduce my-figure.toml --strict
   flowstart reproduce quick-start/fig13 --seed 7 --full
   flowstart reproduce --recorded --markdown > docs/reproduce.md
@@ -214,7 +214,7 @@ pub(crate) struct ReproduceArgs {
         value_parser = clap::value_parser!(u64).range(2..=100))]
     pub(crate) stability: Option<u64>,
     /// Write the figures as SVG and a page with everything (index.html) into this folder
-    #[arg(long, value_name = "DIR")]
+    #[arg(long = "out", alias = "plot", value_name = "DIR")]
     pub(crate) plot: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) page: PageArgs,

@@ -85,10 +85,10 @@ pub(crate) enum Command {
     /// Print the manual page, or write one for every command
     #[command(after_help = "Examples:
   flowstart man | man -l -
-  flowstart man --dir ~/.local/share/man/man1")]
+  flowstart man --out ~/.local/share/man/man1")]
     Man {
         /// Folder for the pages of all commands
-        #[arg(long, value_name = "DIR")]
+        #[arg(long = "out", alias = "dir", value_name = "DIR")]
         dir: Option<std::path::PathBuf>,
     },
 }
@@ -145,6 +145,56 @@ mod tests {
             for option in command.get_arguments().filter(|option| !option.is_positional()) {
                 let takes = option.get_value_names().is_some_and(|names| amounts.contains(&names[0].as_str()));
                 assert!(!takes || option.is_allow_hyphen_values_set(), "{} {option}", command.get_name());
+            }
+            commands.extend(command.get_subcommands().cloned());
+        }
+    }
+
+    #[test]
+    fn names_that_options_had_before_are_still_read() {
+        for (now, before) in [
+            ("fetch lab --output a.json --duration 5 --streams 4", "fetch lab --out a.json --time 5 --parallel 4"),
+            ("serve --most-connections 9 --peer-connections 3", "serve --connections 9 --per-peer 3"),
+            ("explain-quick-start --output gain.svg", "explain-quick-start --out gain.svg"),
+            ("reproduce --out pictures", "reproduce --plot pictures"),
+            ("man --out pages", "man --dir pages"),
+            ("emulate --most-time 5s", "emulate --time-limit 5s"),
+            ("fidelity --control bbr --queue codel", "fidelity --controls bbr --queues codel"),
+            ("compare --flows 3", "compare --parallel 3"),
+            ("benchmark cubic --lasting 9s", "benchmark cubic --duration 9s"),
+        ] {
+            let [now, before] = [now, before].map(|line| {
+                let read = Cli::try_parse_from(words(&format!("flowstart {line}")).unwrap());
+                read.map_or_else(|error| panic!("{line}: {error}"), |read| format!("{read:?}"))
+            });
+            assert_eq!(now, before);
+        }
+    }
+
+    /// 60 ms were offered.
+    #[test]
+    fn whoever_leaves_the_unit_of_a_limit_of_time_out_is_offered_seconds() {
+        for command in [
+            "serve --most-time 60",
+            "serve --peer-time 60",
+            "serve --memory m.json --memory-lifetime 60",
+            "emulate --most-time 60",
+            "emulate --ready-within 60",
+            "benchmark cubic --lasting 60",
+        ] {
+            let error = Cli::try_parse_from(words(&format!("flowstart {command}")).unwrap()).unwrap_err();
+            assert!(error.to_string().contains("did you mean \"60 s\"?"), "{command}: {error}");
+        }
+    }
+
+    /// It was --out in two commands, which elsewhere is a folder.
+    #[test]
+    fn what_is_written_to_a_file_is_called_output_everywhere() {
+        use clap::CommandFactory as _;
+        let mut commands = vec![Cli::command()];
+        while let Some(command) = commands.pop() {
+            for option in command.get_arguments().filter(|option| option.get_short() == Some('o')) {
+                assert_eq!(option.get_long(), Some("output"), "{}", command.get_name());
             }
             commands.extend(command.get_subcommands().cloned());
         }

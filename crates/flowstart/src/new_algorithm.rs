@@ -18,10 +18,10 @@ pub(crate) struct NewAlgorithmArgs {
     pub(crate) name: String,
     /// Where the source of flowstart is: a folder with its Cargo.toml, or the address of a
     /// repository [default: where this program was built from, else the project's repository]
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "DIR")]
     pub(crate) source: Option<String>,
     /// Make the folder in here
-    #[arg(long, value_name = "FOLDER", default_value = ".")]
+    #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) into: PathBuf,
 }
 

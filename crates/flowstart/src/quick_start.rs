@@ -15,7 +15,7 @@ use crate::session::command_line;
 const EXAMPLES: &str = "\
 Examples:
   flowstart explain-quick-start
-  flowstart explain-quick-start --initial-window 3 --rtt 50ms,100ms,200ms --out gain.svg
+  flowstart explain-quick-start --initial-window 3 --rtt 50ms,100ms,200ms -o gain.svg
   flowstart explain-quick-start --capacity 1Gbit/s --grant 655.36Mbit/s --acks delayed --markdown
 
 `flowstart reproduce quick-start/model` sets the model against simulations.";
@@ -76,7 +76,7 @@ pub(crate) struct QuickStartArgs {
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 40)]
     headers: u32,
     /// Write a picture: the gain by size, a line per round-trip time (SVG)
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short = 'o', long = "output", alias = "out", value_name = "FILE")]
     out: Option<PathBuf>,
     /// Print a Markdown table
     #[arg(long, conflicts_with = "json")]

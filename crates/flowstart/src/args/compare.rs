@@ -42,7 +42,7 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) path: RacePathArgs,
     /// Newcomers that start together; timed transfers are one alone [default: 1]
-    #[arg(short = 'P', long, value_name = "N", allow_hyphen_values = true, help_heading = "Traffic",
+    #[arg(short = 'P', long, alias = "parallel", value_name = "N", allow_hyphen_values = true, help_heading = "Traffic",
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) flows: Option<u32>,
     /// Greedy flows that are there before, such as "cubic", "3 dctcp" or "2 cubic/ecn", which

@@ -85,7 +85,8 @@ pub(crate) struct EmulateArgs {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10 s", value_parser = parse_time_limit)]
     pub(crate) ready_within: Span,
     /// Longest run; then COMMAND is ended
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "3600 s", value_parser = parse_time_limit)]
+    #[arg(long = "most-time", alias = "time-limit", value_name = "TIME", allow_hyphen_values = true,
+          default_value = "3600 s", value_parser = parse_time_limit)]
     pub(crate) time_limit: Span,
     /// A scenario file with the path or links, and a pair of hosts for every way of its flows;
     /// options below override its path

@@ -16,7 +16,7 @@ const EXAMPLES: &str = "\
 Examples:
   sudo flowstart fidelity --quick
   sudo flowstart fidelity -C cubic,bbr --runs 5 -o fidelity.html
-  sudo flowstart fidelity -C cubic --queues codel,red --duration 10s
+  sudo flowstart fidelity -C cubic --queue codel,red --duration 10s
   sudo flowstart fidelity --record=docs/fidelity.json.gz
   sudo flowstart fidelity -C bbr --record=docs/fidelity.json.gz --keep
   flowstart fidelity --recorded --markdown
@@ -37,13 +37,13 @@ pub(crate) struct FidelityArgs {
     #[arg(long)]
     pub(crate) quick: bool,
     /// Congestion controls, separated by commas
-    #[arg(short = 'C', long, value_name = "NAMES", value_delimiter = ',', default_value = "cubic,reno,bbr,dctcp",
+    #[arg(short = 'C', long = "control", alias = "controls", value_name = "NAMES", value_delimiter = ',', default_value = "cubic,reno,bbr,dctcp",
         value_parser = ["cubic", "reno", "bbr", "dctcp"])]
     pub(crate) controls: Vec<String>,
     /// Only these queues, such as "codel,red" or "step_mark 3 ms", with every control over one path
     /// [default: the paths with the controls' own queue, then codel, fq_codel, pie and dual_pi2;
     /// with --quick only the former]
-    #[arg(long, value_name = "QUEUES", value_delimiter = ',', value_parser = queue)]
+    #[arg(long = "queue", alias = "queues", value_name = "QUEUES", value_delimiter = ',', value_parser = queue)]
     pub(crate) queues: Vec<String>,
     /// Runs of each case; one decides nothing
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = runs, default_value = "3")]

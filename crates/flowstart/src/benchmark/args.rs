@@ -163,7 +163,8 @@ pub(crate) struct BenchmarkArgs {
           value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
     pub(crate) samples: Option<u32>,
     /// How long each rate is measured at most, in simulated time [default: 3000 s]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Procedure", value_parser = parse_time_limit)]
+    #[arg(long, alias = "duration", value_name = "TIME", allow_hyphen_values = true, help_heading = "Procedure",
+          value_parser = parse_time_limit)]
     pub(crate) lasting: Option<Span>,
     /// Measure every simulated rate that is not decided to the end of --lasting; without it a rate
     /// that the rest of the time will not decide is given up
@@ -241,10 +242,10 @@ pub(crate) struct BenchmarkArgs {
     /// A program to probe in the kernel's place: a shell command that sends messages of 1448 bytes
     /// at {rate} bit/s for {seconds} s to FLOWSTART_SERVER and then writes their times on standard
     /// output, as --measured reads them (Linux)
-    #[arg(long, value_name = "LINE", help_heading = "Real")]
+    #[arg(long, value_name = "CMD", help_heading = "Real")]
     pub(crate) command: Option<String>,
     /// Shell command to start on the receiving host before it; it is ready when it listens
-    #[arg(long, value_name = "LINE", requires = "command", help_heading = "Real")]
+    #[arg(long, value_name = "CMD", requires = "command", help_heading = "Real")]
     pub(crate) server: Option<String>,
     /// Probe across the real path to `flowstart serve` there, over QUIC: a host, and a UDP port if
     /// it is not 4433 (lab:5000)

@@ -74,11 +74,13 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "60s", value_parser = parse_time_limit)]
     pub(crate) most_time: Span,
     /// Most connections at the same time
-    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 64,
+    #[arg(long = "most-connections", alias = "connections", value_name = "N", allow_hyphen_values = true,
+          default_value_t = 64,
           value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) connections: usize,
     /// Most connections of one address at the same time; over IPv6, of one /64
-    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 8,
+    #[arg(long = "peer-connections", alias = "per-peer", value_name = "N", allow_hyphen_values = true,
+          default_value_t = 8,
           value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) per_peer: usize,
     /// Most bytes of all transfers of one address (over IPv6, of one /64) in an hour
@@ -150,10 +152,10 @@ const FETCH_EXAMPLES: &str = "Examples:
   flowstart fetch 127.0.0.1
   flowstart fetch 192.0.2.7 --fingerprint 5e1f... -t 5 -C fair_queuing_probe+delay_or_cubic
   flowstart fetch localhost -n 100MB -R -C hystart++
-  flowstart fetch localhost --file notes.txt --out notes.txt
+  flowstart fetch localhost --file notes.txt -o notes.txt
   flowstart fetch localhost -R -n 20MB -C careful_resume+cubic --memory paths.json
 
-Without --size, --time and --file it lasts 10 seconds. A contestant has no queue behind an @ here and
+Without --size, --duration and --file it lasts 10 seconds. A contestant has no queue behind an @ here and
 no words behind a slash: the path is what it is, and packets are always paced.";
 
 /// Options of `flowstart fetch`.
@@ -168,7 +170,8 @@ pub(crate) struct FetchArgs {
     pub(crate) size: Option<Bytes>,
     /// Time to transfer for; a bare number is seconds, and 0 for as long as the server lets it, or
     /// until Ctrl-C
-    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true, value_parser = seconds)]
+    #[arg(short = 't', long = "duration", alias = "time", value_name = "TIME", allow_hyphen_values = true,
+          value_parser = seconds)]
     pub(crate) time: Option<Span>,
     /// Time after which the transfer is given up if it is not over; a bare number is seconds
     /// [default: none]
@@ -176,7 +179,8 @@ pub(crate) struct FetchArgs {
           value_parser = seconds)]
     pub(crate) most_time: Option<Span>,
     /// Streams that carry the data; 16 carry it if fewer are named
-    #[arg(short = 'P', long, value_name = "N", allow_hyphen_values = true, default_value_t = 1,
+    #[arg(short = 'P', long = "streams", alias = "parallel", value_name = "N", allow_hyphen_values = true,
+          default_value_t = 1,
           value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) parallel: u8,
     /// This end sends (otherwise the server does)
@@ -189,7 +193,7 @@ pub(crate) struct FetchArgs {
     #[arg(long, value_name = "NAME", conflicts_with_all = ["size", "time", "reverse"], requires = "out")]
     pub(crate) file: Option<String>,
     /// File to write what was fetched to; without --file the result as a JSON document (.json)
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short = 'o', long = "output", alias = "out", value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Folder for a qlog of every connection, a file each (for qvis and the like)
     #[arg(long, value_name = "DIR")]

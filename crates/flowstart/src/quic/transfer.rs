@@ -174,7 +174,7 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
         prepare_folder(folder)?;
     }
     if args.out.as_deref() == Some(Path::new("-")) {
-        return Err(wrong("--out - would be a file of that name, as standard output has the result; name a file"));
+        return Err(wrong("--output - would be a file of that name, as standard output has the result; name a file"));
     }
     if args.memory.memory.is_some() && !args.reverse {
         return Err(wrong("--memory is that of the sender: name it at `serve`, or send from here with --reverse"));

@@ -26,7 +26,7 @@ the same runs that makes it hold. Otherwise the cause was not found, and what we
 - *under-specified*: it holds in a quarter of the readings of what the paper leaves open or more, but not in all, or something had to be assumed.
 
 Nothing was tuned to get a verdict. Where a paper gives words only, the bound is our reading of them. A name like `fig9#network-least` is \
-a figure and its claim. Every figure has a file in `experiments/` with all parameters; `flowstart reproduce PAPER/FIGURE --plot DIR` runs it and draws its pictures.
+a figure and its claim. Every figure has a file in `experiments/` with all parameters; `flowstart reproduce PAPER/FIGURE --out DIR` runs it and draws its pictures.
 
 Intervals (± or [low .. high]) hold at 95 % for all looks at a claim together: runs are added, twice as many each time, until the interval is clear \
 of the bound. A claim about several cases is refuted by one of them only if that one is clear at 95 % for all of them together. \

@@ -16,7 +16,7 @@ pub fn figures(result: &FigureResult) -> Vec<Figure> {
     for picture in &result.pictures {
         let mut figure = Figure::new(&picture.title, axis(picture.x), axis(picture.y));
         figure.caption.clone_from(&picture.caption);
-        figure.command = format!("flowstart reproduce {} --plot DIR", result.figure.name);
+        figure.command = format!("flowstart reproduce {} --out DIR", result.figure.name);
         if !picture.places.is_empty() {
             figure.x = figure.x.named(picture.places.clone());
             figure.y = figure.y.range(0.0, 100.0);

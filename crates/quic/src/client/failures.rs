@@ -26,8 +26,10 @@ impl Client {
     /// What is said where connections are too many.
     fn takes_two(&self) -> &'static str {
         match (self.request.look, self.request.connections) {
-            (true, _) => "; a look needs two at a time (`flowstart serve --per-peer`, `--connections`)",
-            (false, 2..) => "; this start needs two at a time (`flowstart serve --per-peer`, `--connections`)",
+            (true, _) => "; a look needs two at a time (`flowstart serve --peer-connections`, `--most-connections`)",
+            (false, 2..) => {
+                "; this start needs two at a time (`flowstart serve --peer-connections`, `--most-connections`)"
+            }
             (false, _) => "",
         }
     }

@@ -66,7 +66,7 @@ fn whoever_needs_two_connections_where_one_is_allowed_is_told() {
     let ends = ConnectionError::ApplicationClosed { code: UNWANTED.into(), reason: "the server ends".into() };
     let mut two = client(false);
     (two.request.look, two.request.connections) = (true, 2);
-    let hint = "a look needs two at a time (`flowstart serve --per-peer`, `--connections`)";
+    let hint = "a look needs two at a time (`flowstart serve --peer-connections`, `--most-connections`)";
     for (reason, hints) in [(&many, true), (&full, true), (&ends, false)] {
         assert_eq!(two.lost(reason).words().ends_with(hint), hints, "{}", two.lost(reason));
         assert!(!client(false).lost(reason).words().contains("two"));
