@@ -159,20 +159,8 @@ fn identity(path: &Path) -> Result<Identity, Failure> {
     }
 }
 
-/// Transfers.
-pub(crate) fn fetch(args: &FetchArgs) -> Done {
-    let began = Instant::now();
-    if args.most_time.is_some_and(Span::is_zero) {
-        return Err(wrong("--most-time is above zero; without it no transfer is given up"));
-    }
-    let contestant = &args.contestant;
-    Carrier::Quic.check([contestant]).map_err(wrong)?;
-    let qlog = args.qlog.as_deref().map(|folder| Qlog::new(folder).with_most(args.qlog_most.get()));
-    let mut target = Target::of(&args.server)?;
-    target.qlog.clone_from(&qlog);
-    if let Some(folder) = &args.qlog {
-        prepare_folder(folder)?;
-    }
+/// Checks that what is asked for beside the transfer goes with it.
+fn goes_together(args: &FetchArgs) -> Done {
     if args.out.as_deref() == Some(Path::new("-")) {
         return Err(wrong("--output - would be a file of that name, as standard output has the result; name a file"));
     }
@@ -189,14 +177,18 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
     {
         return Err(wrong(format!("{} would be overwritten, which is the memory: name another file", out.display())));
     }
-    target.learning = learning(&args.memory)?;
-    let mut kept = Kept::open(&args.memory)?;
+    Ok(())
+}
+
+/// What the server is asked for.
+fn request(args: &FetchArgs) -> Request {
     let time = match (args.size, args.time, &args.file) {
         (None, None, None) => Some(USUAL),
         // As in iperf3.
         (_, time, _) => time.filter(|time| !time.is_zero()),
     };
-    let request = Request {
+    let contestant = &args.contestant;
+    Request {
         version: OLDEST,
         session: session(),
         connections: u8::try_from(contestant.start.connections().clamp(1, 2)).unwrap_or(1),
@@ -209,7 +201,26 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
         file: args.file.clone(),
         look: false,
         paced: None,
-    };
+    }
+}
+
+/// Transfers.
+pub(crate) fn fetch(args: &FetchArgs) -> Done {
+    let began = Instant::now();
+    if args.most_time.is_some_and(Span::is_zero) {
+        return Err(wrong("--most-time is above zero; without it no transfer is given up"));
+    }
+    Carrier::Quic.check([&args.contestant]).map_err(wrong)?;
+    let qlog = args.qlog.as_deref().map(|folder| Qlog::new(folder).with_most(args.qlog_most.get()));
+    let mut target = Target::of(&args.server)?;
+    target.qlog.clone_from(&qlog);
+    if let Some(folder) = &args.qlog {
+        prepare_folder(folder)?;
+    }
+    goes_together(args)?;
+    target.learning = learning(&args.memory)?;
+    let mut kept = Kept::open(&args.memory)?;
+    let request = request(args);
     let (content, result) = match &args.file {
         Some(_) => (args.out.as_ref(), None),
         None => (None, args.out.as_ref()),
@@ -251,12 +262,9 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
         (Ended::Whole(outcome), real_time) => (*outcome, real_time),
         (Ended::Stopped(so_far), real_time) => {
             let said = interrupted(args, &request, &so_far, real_time);
-            return match (said, args.most_time.filter(|_| !cancel.is_cancelled())) {
-                (Err(Failure::Interrupted | Failure::InterruptedEarly), Some(most)) => {
-                    let (to, seconds) = (target.to, most.as_secs_f64());
-                    Err(wrong(format!("the transfer with {to} was not over after {seconds} s (--most-time)")))
-                }
-                (said, _) => said,
+            return match args.most_time.filter(|_| !cancel.is_cancelled()) {
+                Some(most) => given_up(said, target.to, most),
+                None => said,
             };
         }
     };
@@ -279,6 +287,17 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
     // What could not be kept does not hide what was found.
     written.and(remembered).and(logged(qlog.as_ref()))?;
     if outcome.received.intact { Ok(()) } else { Err(Failure::Check) }
+}
+
+/// Of a transfer that was stopped because it took too long that is what went wrong.
+fn given_up(said: Done, to: SocketAddr, most: Span) -> Done {
+    match said {
+        Err(Failure::Interrupted | Failure::InterruptedEarly) => {
+            let seconds = most.as_secs_f64();
+            Err(wrong(format!("the transfer with {to} was not over after {seconds} s (--most-time)")))
+        }
+        said => said,
+    }
 }
 
 /// Says what is known of a transfer that was interrupted. Of a file nothing is kept, and where it

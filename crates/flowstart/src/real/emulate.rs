@@ -43,15 +43,7 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Done {
     if args.self_test {
         return self_test(args.json);
     }
-    pages::may_be_chosen(&pages_of::TITLES, &args.page)?;
-    if let Some(folder) = &args.out {
-        spare_inputs(written_names().iter().map(|name| folder.join(name)))?;
-        take_folder(folder)?;
-    }
-    if let Some(folder) = &args.pcap {
-        prepare_folder(folder)?;
-    }
-    pages::prepare(&args.page)?;
+    prepare_output(args)?;
     let programs = Programs {
         command: args.command.clone(),
         server: args.server.clone(),
@@ -80,22 +72,13 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Done {
             write_results(folder, &results, &provenance, &formats).map_err(Failure::usage)?;
         }
         if !args.page.pages.is_empty() {
+            let end = [capitalised(&ended.reason), capitalised(&outcome.fidelity)].map(|end| format!("{end}."));
+            let summary = emulated::sentences(&links, &recording, &outcome).into_iter().chain(end).collect();
             let about = About {
-                runs: 1,
-                title: format!("Emulated: {}", title(args)),
-                command: command_line(),
-                provenance: vec![
-                    ("seed".to_owned(), scenario.seed.to_string()),
-                    ("flowstart".to_owned(), provenance.version.clone()),
-                    ("scenario".to_owned(), provenance.scenario_hash.clone()),
-                ],
                 warnings: warning.iter().cloned().collect(),
-                summary: emulated::sentences(&links, &recording, &outcome)
-                    .into_iter()
-                    .chain([format!("{}.", capitalised(&ended.reason)), format!("{}.", capitalised(&outcome.fidelity))])
-                    .collect(),
+                summary,
                 tables: tables.to_vec(),
-                remarks: vec!["Real packets of real programs; links and queues as in the simulator.".to_owned()],
+                ..about(args, scenario.seed, &provenance)
             };
             let page = pages_of::page(about, results.table("samples"), scenario.output.sample);
             pages::write(&page, &args.page)?;
@@ -131,6 +114,37 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Done {
         How::Cancelled => Err(Failure::Interrupted),
         How::TimeLimit => Err(Failure::Usage(ended.reason)),
         How::Failed => Err(Failure::Check),
+    }
+}
+
+/// Makes sure that all that is asked for can be written.
+fn prepare_output(args: &EmulateArgs) -> Done {
+    pages::may_be_chosen(&pages_of::TITLES, &args.page)?;
+    if let Some(folder) = &args.out {
+        spare_inputs(written_names().iter().map(|name| folder.join(name)))?;
+        take_folder(folder)?;
+    }
+    if let Some(folder) = &args.pcap {
+        prepare_folder(folder)?;
+    }
+    pages::prepare(&args.page)
+}
+
+/// What the report says before anything has come out.
+fn about(args: &EmulateArgs, seed: u64, provenance: &Provenance) -> About {
+    About {
+        runs: 1,
+        title: format!("Emulated: {}", title(args)),
+        command: command_line(),
+        provenance: vec![
+            ("seed".to_owned(), seed.to_string()),
+            ("flowstart".to_owned(), provenance.version.clone()),
+            ("scenario".to_owned(), provenance.scenario_hash.clone()),
+        ],
+        warnings: Vec::new(),
+        summary: Vec::new(),
+        tables: Vec::new(),
+        remarks: vec!["Real packets of real programs; links and queues as in the simulator.".to_owned()],
     }
 }
 
@@ -289,6 +303,6 @@ fn describe_path(args: &EmulateArgs, path: &mut PathSpec) -> Result<(), Failure>
 }
 
 /// Tables as text for the terminal that shows standard error.
-pub fn text(tables: &[Table]) -> String {
+fn text(tables: &[Table]) -> String {
     tables.iter().map(|table| table.to_terminal(terminal()) + "\n").collect()
 }

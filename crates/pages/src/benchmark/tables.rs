@@ -19,6 +19,20 @@ pub(super) const NEXT: &str = "next";
 
 /// One row per contestant.
 pub(super) fn summary(result: &BenchmarkResult, colors: &[Color]) -> Table {
+    let joint = result.attained.iter().any(|one| one.joint.is_some());
+    let startup = result.attained.iter().any(|one| one.startup.is_some());
+    let bursts = result.attained.iter().any(|one| one.bursts.is_some());
+    let mut columns = usual_columns();
+    columns.extend(further_columns(result.benchmark.burst, joint, startup, bursts));
+    let mut table = Table::new("Attainable rates", columns);
+    for (one, color) in result.attained.iter().zip(colors) {
+        table.push_colored(*color, row(one, result.benchmark.burst.is_some(), joint, startup, bursts));
+    }
+    table
+}
+
+/// Columns that every benchmark has.
+fn usual_columns() -> Vec<Column> {
     let mut columns = vec![
         Column::key("contestant").help("Flow start and congestion avoidance, or the file of a measurement."),
         Column::number("long-term rate", "Mbit/s")
@@ -72,7 +86,14 @@ pub(super) fn summary(result: &BenchmarkResult, colors: &[Color]) -> Table {
             .best(Best::Lowest)
             .apart(),
     ]);
-    if let Some(burst) = result.benchmark.burst {
+    columns
+}
+
+/// Columns of what is there only if it was asked for: a bound of a burst, joint calibration, new
+/// connections and bursts into idle ones.
+fn further_columns(burst: Option<Bytes>, joint: bool, startup: bool, bursts: bool) -> Vec<Column> {
+    let mut columns = Vec::new();
+    if let Some(burst) = burst {
         columns.push(
             Column::number("burst", "ms")
                 .named("burst_bound")
@@ -81,7 +102,6 @@ pub(super) fn summary(result: &BenchmarkResult, colors: &[Color]) -> Table {
                 .apart(),
         );
     }
-    let joint = result.attained.iter().any(|one| one.joint.is_some());
     if joint {
         columns.extend([
             Column::number("joint epsilon'", "%")
@@ -92,7 +112,6 @@ pub(super) fn summary(result: &BenchmarkResult, colors: &[Color]) -> Table {
                 .help("How many times the union bound's share of each rate that is; 1 if nothing is gained."),
         ]);
     }
-    let startup = result.attained.iter().any(|one| one.startup.is_some());
     if startup {
         columns.extend(STARTUP_MS.map(|ms| {
             Column::number(format!("S0({})", Span::from_millis(ms)), "kB")
@@ -102,7 +121,6 @@ pub(super) fn summary(result: &BenchmarkResult, colors: &[Color]) -> Table {
                 .apart()
         }));
     }
-    let bursts = result.attained.iter().any(|one| one.bursts.is_some());
     if bursts {
         let length = Span::from_millis(BURST_MS);
         columns.push(
@@ -113,11 +131,7 @@ pub(super) fn summary(result: &BenchmarkResult, colors: &[Color]) -> Table {
                 .apart(),
         );
     }
-    let mut table = Table::new("Attainable rates", columns);
-    for (one, color) in result.attained.iter().zip(colors) {
-        table.push_colored(*color, row(one, result.benchmark.burst.is_some(), joint, startup, bursts));
-    }
-    table
+    columns
 }
 
 fn row(one: &Attained, burst: bool, joint: bool, startup: bool, bursts: bool) -> Vec<Cell> {
