@@ -56,7 +56,7 @@ pub use document::{BENCHMARK_SCHEMA_VERSION, verdict_name};
 pub use judging::{Judge, Judged, Unjudged};
 pub use measured::{MeasuredError, ParquetReader, Records, measured, rates_measured, tells_rates};
 pub use parts::Parts;
-pub use probed::{Kept, KeptOf, KeptRate, ProbedRate};
+pub use probed::{Kept, KeptError, KeptOf, KeptRate, ProbedRate};
 
 pub use flowstart_probing::Part;
 

@@ -25,19 +25,45 @@ pub struct KeptRate {
     pub path: serde_json::Value,
 }
 
+/// Why rates cannot be kept, or what was kept cannot be used. Its `Display` is a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptError(String);
+
+impl KeptError {
+    /// With this sentence.
+    #[must_use]
+    pub fn new(sentence: impl Into<String>) -> Self {
+        Self(sentence.into())
+    }
+}
+
+impl std::fmt::Display for KeptError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for KeptError {}
+
+impl From<String> for KeptError {
+    fn from(sentence: String) -> Self {
+        Self(sentence)
+    }
+}
+
 /// Where rates that are finished are kept, so that a benchmark can go on later.
 pub trait Kept {
     /// This rate of a stack, if it was finished before.
     ///
     /// # Errors
     /// A sentence about what cannot be read.
-    fn known(&self, of: KeptOf<'_>, rate: Rate) -> Result<Option<KeptRate>, String>;
+    fn known(&self, of: KeptOf<'_>, rate: Rate) -> Result<Option<KeptRate>, KeptError>;
 
     /// Keeps a rate that is finished: its messages and its path, as in [`KeptRate`].
     ///
     /// # Errors
     /// A sentence about what cannot be written.
-    fn keep(&self, of: KeptOf<'_>, rate: Rate, records: &[Record], path: serde_json::Value) -> Result<(), String>;
+    fn keep(&self, of: KeptOf<'_>, rate: Rate, records: &[Record], path: serde_json::Value) -> Result<(), KeptError>;
 }
 
 /// A rate of a real stack that was probed.
@@ -64,8 +90,8 @@ impl ProbedRate {
     ///
     /// # Errors
     /// A sentence about what cannot be used.
-    pub fn again(benchmark: &Benchmark, rate: Rate, records: Vec<Record>) -> Result<Self, String> {
-        let unusable = |error: &dyn std::fmt::Display| format!("what was kept of {rate}: {error}");
+    pub fn again(benchmark: &Benchmark, rate: Rate, records: Vec<Record>) -> Result<Self, KeptError> {
+        let unusable = |error: &dyn std::fmt::Display| KeptError(format!("what was kept of {rate}: {error}"));
         let every = records.iter().copied().map(Ok);
         let estimate = estimate_records(every, Some(rate), &benchmark.procedure());
         let probe = estimate.map_err(|error| unusable(&error))?.probes.pop();

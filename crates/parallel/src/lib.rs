@@ -1,5 +1,6 @@
 //! Many runs on all cores, with a way to stop.
 
+use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -32,6 +33,26 @@ pub fn work_within(around: Around) -> bool {
     AROUND.set(around).is_ok()
 }
 
+/// Why nothing can be done in parallel: threads cannot be started. Its `Display` is a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoThreads {
+    why: String,
+}
+
+impl fmt::Display for NoThreads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot start threads: {}", self.why)
+    }
+}
+
+impl std::error::Error for NoThreads {}
+
+impl From<NoThreads> for String {
+    fn from(error: NoThreads) -> Self {
+        error.to_string()
+    }
+}
+
 /// Does job 0 ..= `jobs`-1 on `threads` threads (`None`: as many as there are cores) and returns
 /// the results in order of their numbers, whatever the order in which they finished; they are begun
 /// in order. `done` is told how many are finished. After a cancellation the jobs not begun are
@@ -45,12 +66,12 @@ pub fn in_parallel<T: Send>(
     cancel: &Cancel,
     done: impl Fn(usize) + Sync,
     job: impl Fn(usize) -> T + Sync,
-) -> Result<Vec<Option<T>>, String> {
+) -> Result<Vec<Option<T>>, NoThreads> {
     let pool = rayon::ThreadPoolBuilder::new()
         // More threads than jobs would have nothing to do, and take long to start.
         .num_threads(threads.unwrap_or(0).min(jobs.max(1)))
         .build()
-        .map_err(|error| format!("cannot start threads: {error}"))?;
+        .map_err(|error| NoThreads { why: error.to_string() })?;
     let (next, finished) = (AtomicUsize::new(0), AtomicUsize::new(0));
     // Every thread takes the next job when it is done with one, so that they are begun in order.
     let parts = pool.broadcast(|_| {

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use flowstart_benchmark::{Attained, Benchmark, Kept, KeptOf, ProbedRate};
+use flowstart_benchmark::{Attained, Benchmark, Kept, KeptError, KeptOf, ProbedRate};
 use flowstart_emulator::{Fidelity, traffic};
 use flowstart_parallel::Cancel;
 use flowstart_race::Contestant;
@@ -283,7 +283,7 @@ pub fn benchmark(
 }
 
 /// Keeps a rate with what is known of its path.
-fn keep((kept, of): (&dyn Kept, KeptOf<'_>), one: &ProbedRate, probed: &Probed) -> Result<(), String> {
+fn keep((kept, of): (&dyn Kept, KeptOf<'_>), one: &ProbedRate, probed: &Probed) -> Result<(), KeptError> {
     let path = serde_json::to_value(KeptPath::of(probed)).map_err(|error| error.to_string())?;
     kept.keep(of, one.probe.rate, &one.records, path)
 }
@@ -328,8 +328,9 @@ impl Probing<'_> {
         let mut known = Vec::new();
         for rate in rates {
             let Some(one) = kept.known(of, *rate).map_err(Error::Kept)? else { continue };
-            let path: KeptPath = serde_json::from_value(one.path)
-                .map_err(|error| Error::Kept(format!("what was kept of the path of {rate}: {error}")))?;
+            let path: KeptPath = serde_json::from_value(one.path).map_err(|error| {
+                Error::Kept(KeptError::new(format!("what was kept of the path of {rate}: {error}")))
+            })?;
             let (fidelity, faults, stamps) = path.again();
             all.heard(fidelity, faults, stamps);
             known.push(ProbedRate::again(self.benchmark, *rate, one.records).map_err(Error::Kept)?);

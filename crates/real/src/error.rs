@@ -3,7 +3,7 @@
 use std::fmt;
 use std::process::ExitStatus;
 
-use flowstart_benchmark::Unjudged;
+use flowstart_benchmark::{KeptError, Unjudged};
 use flowstart_emulator::traffic::MOST_CONNECTIONS;
 use flowstart_race::RaceError;
 use flowstart_scenario::ScenarioError;
@@ -35,7 +35,7 @@ pub enum Error {
     /// QUIC cannot carry this; the sentence says why.
     NotOverQuic(String),
     /// What was finished cannot be kept, or what was kept is not to be used.
-    Kept(String),
+    Kept(KeptError),
     /// The flows have so many different ways, more than [`MOST_PAIRS`].
     TooManyPairs(usize),
     /// More transfers than can be started.
@@ -171,8 +171,8 @@ impl fmt::Display for Error {
             Self::OtherStart(sentence)
             | Self::QuickStart(sentence)
             | Self::Connection(sentence)
-            | Self::NotOverQuic(sentence)
-            | Self::Kept(sentence) => f.write_str(sentence),
+            | Self::NotOverQuic(sentence) => f.write_str(sentence),
+            Self::Kept(error) => error.fmt(f),
             Self::TooManyPairs(pairs) => write!(
                 f,
                 "the flows have {pairs} different ways or access links; at most {MOST_PAIRS} pairs of hosts are made"

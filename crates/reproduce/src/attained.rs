@@ -5,6 +5,7 @@ use flowstart_service_curve::stats::{DelayHistogram, Series, autocorrelation};
 use flowstart_service_curve::{Estimate, ProbeVerdict, Video, VideoConfig};
 use flowstart_units::{Rate, Span, Time};
 
+use super::error::ReproduceError;
 use super::probing::{Probed, Probing};
 use super::replay::Replay;
 use flowstart_probing::{Part, Passage};
@@ -41,7 +42,12 @@ impl Attained {
     ///
     /// # Errors
     /// What is wrong with the description.
-    pub(super) fn new(probing: &Probing, mut probed: Vec<Probed>, named: &[Rate], full: bool) -> Result<Self, String> {
+    pub(super) fn new(
+        probing: &Probing,
+        mut probed: Vec<Probed>,
+        named: &[Rate],
+        full: bool,
+    ) -> Result<Self, ReproduceError> {
         probed.sort_by_key(|one| one.probe.rate);
         let last = probed.iter().find(|one| !is_accepted(one)).map_or(Rate::UNLIMITED, |one| one.probe.rate);
         probed.retain(|one| one.probe.rate <= last || named.contains(&one.probe.rate));
@@ -65,7 +71,7 @@ impl Attained {
     ///
     /// # Errors
     /// What is wrong with the loop.
-    pub(super) fn replay(&mut self, full: bool, run: u64) -> Result<(), String> {
+    pub(super) fn replay(&mut self, full: bool, run: u64) -> Result<(), ReproduceError> {
         let spec = &self.probing.spec;
         if let Some(through) = &spec.through {
             let runs = if full { spec.replays } else { spec.quick_replays };

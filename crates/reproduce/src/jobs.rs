@@ -10,6 +10,7 @@ use flowstart_units::{Rate, Span};
 
 use super::attained::{Attained, is_accepted};
 use super::collect::{Done, Job, collect, first_run};
+use super::error::ReproduceError;
 use super::evidence::Looks;
 use super::figure::{Figure, Subject};
 use super::first_run::FirstRun;
@@ -51,8 +52,8 @@ enum Work {
 
 /// What comes of it.
 enum WorkResult {
-    Simulated(Box<Result<Done, String>>),
-    Probed(Box<Result<Option<Probed>, String>>),
+    Simulated(Box<Result<Done, ReproduceError>>),
+    Probed(Box<Result<Option<Probed>, ReproduceError>>),
 }
 
 /// The probing of a run of a variant. Variants that are probed in the same way, in other figures
@@ -143,7 +144,10 @@ impl Progress {
 ///
 /// # Errors
 /// If the threads cannot be started or a simulation cannot be made.
-pub fn reproduce(figures: &[Figure], options: &ReproduceOptions<'_>) -> Result<Option<Vec<FigureResult>>, String> {
+pub fn reproduce(
+    figures: &[Figure],
+    options: &ReproduceOptions<'_>,
+) -> Result<Option<Vec<FigureResult>>, ReproduceError> {
     let mut progress: Vec<Progress> = figures.iter().map(|figure| Progress::new(figure, options)).collect();
     let mut done: Vec<Done> = Vec::new();
     let mut finished = 0;
@@ -174,14 +178,18 @@ pub fn reproduce(figures: &[Figure], options: &ReproduceOptions<'_>) -> Result<O
 ///
 /// # Errors
 /// If a figure has no such variant, the threads cannot be started or a simulation cannot be made.
-pub fn first_runs(wanted: &[(&Figure, &str)], options: &ReproduceOptions<'_>) -> Result<Option<Vec<FirstRun>>, String> {
+pub fn first_runs(
+    wanted: &[(&Figure, &str)],
+    options: &ReproduceOptions<'_>,
+) -> Result<Option<Vec<FirstRun>>, ReproduceError> {
     let figures: Vec<Figure> = wanted.iter().map(|(figure, _)| (*figure).clone()).collect();
     let progress = wanted.iter().map(|(figure, name)| {
         let variant = figure.variants.iter().position(|variant| variant.name == *name);
-        let variant = variant.ok_or_else(|| format!("{} has no variant \"{name}\"", figure.name))?;
+        let variant =
+            variant.ok_or_else(|| ReproduceError::new(format!("{} has no variant \"{name}\"", figure.name)))?;
         Ok(Progress::first_of(figure, options, variant))
     });
-    let progress = progress.collect::<Result<Vec<Progress>, String>>()?;
+    let progress = progress.collect::<Result<Vec<Progress>, ReproduceError>>()?;
     let (done, interrupted) = round(&figures, options, &progress, &mut 0)?;
     let of_figure = |number: usize| {
         let done: Vec<&Done> = done.iter().filter(|done| done.job.figure == number).collect();
@@ -197,7 +205,7 @@ fn round(
     options: &ReproduceOptions<'_>,
     progress: &[Progress],
     finished: &mut usize,
-) -> Result<(Vec<Done>, bool), String> {
+) -> Result<(Vec<Done>, bool), ReproduceError> {
     let (courses, mut work) = plan(figures, progress);
     // Probing takes longest: it comes first, so that short work fills the gaps at the end.
     let most = courses.iter().map(|course| course.probing.rates().len()).max().unwrap_or(0);
@@ -280,7 +288,7 @@ fn plan<'a>(figures: &'a [Figure], progress: &[Progress]) -> (Vec<Course<'a>>, V
 
 impl Course<'_> {
     /// Probes the rate at a place, unless a lower one was refused.
-    fn probe(&self, place: usize, full: bool, cancel: &Cancel) -> Result<Option<Probed>, String> {
+    fn probe(&self, place: usize, full: bool, cancel: &Cancel) -> Result<Option<Probed>, ReproduceError> {
         let Some(rate) = self.probing.rates().get(place).copied() else { return Ok(None) };
         // A refusal only ever comes nearer: whoever is skipped is above the lowest one in the end,
         // too.
@@ -302,7 +310,7 @@ impl Course<'_> {
         figures: &[Figure],
         probed: Vec<Probed>,
         options: &ReproduceOptions<'_>,
-    ) -> Result<Vec<Done>, String> {
+    ) -> Result<Vec<Done>, ReproduceError> {
         let mut attained = Attained::new(self.probing, probed, &self.named, options.full)?;
         let replays = |job: &Job| {
             let figure = &figures[job.figure];
@@ -360,9 +368,10 @@ fn wants(picture: &PictureSpec, run: u64) -> bool {
     run == 0 || picture.kind.takes_all_runs()
 }
 
-fn simulate(figure: &Figure, job: Job, pictures: bool, cancel: &Cancel) -> Result<Done, String> {
+fn simulate(figure: &Figure, job: Job, pictures: bool, cancel: &Cancel) -> Result<Done, ReproduceError> {
     let variant = &figure.variants[job.variant];
-    let impossible = |error: &dyn std::fmt::Display| format!("{}, {}: {error}", figure.name, variant.name);
+    let impossible =
+        |error: &dyn std::fmt::Display| ReproduceError::new(format!("{}, {}: {error}", figure.name, variant.name));
     let Subject::Scenario(scenario) = &variant.subject else { return Err(impossible(&"nothing to simulate")) };
     let scenario: &Scenario = scenario;
     let mut compiled = scenario.simulation(job.run).map_err(|error| impossible(&error))?;

@@ -30,7 +30,7 @@
 //! let results = reproduce(&[figure], &options)?.expect("nobody cancelled it");
 //! // One run has no interval, so nothing is decided; without `runs` as many are made as it takes.
 //! assert_eq!(results[0].claims[0].verdict, Verdict::Undecided);
-//! # Ok::<(), String>(())
+//! # Ok::<(), flowstart_reproduce::ReproduceError>(())
 //! ```
 
 mod attained;
@@ -39,6 +39,7 @@ mod claim;
 mod collect;
 mod docs;
 mod drawing;
+mod error;
 mod evidence;
 mod expectation;
 mod figure;
@@ -59,6 +60,7 @@ mod variants;
 mod verdict;
 
 pub use docs::figures_page;
+pub use error::ReproduceError;
 pub use evidence::{Case, Evidence, Looks};
 pub use expectation::Expectation;
 pub use figure::{Claim, ClaimSpec, Figure, Subject, Variant};

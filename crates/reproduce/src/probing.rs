@@ -12,6 +12,7 @@ use flowstart_service_curve::{
 };
 use flowstart_units::{Bytes, Rate, Span, Time};
 
+use super::error::ReproduceError;
 use flowstart_probing::{Passage, Train, TrainConfig};
 use flowstart_scenario::{Compiled, FlowSpec, LossSpec, PacedSpec, Problem, Scenario, SpacingSpec};
 
@@ -342,7 +343,7 @@ impl Probing {
         run: u64,
         full: bool,
         unwanted: &dyn Fn() -> bool,
-    ) -> Result<Option<Probed>, String> {
+    ) -> Result<Option<Probed>, ReproduceError> {
         let text = |problem: Problem| problem.locate("probe", "").to_string();
         let lasting = self.lasting(full);
         if let Some(through) = &self.spec.through {

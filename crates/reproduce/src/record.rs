@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::error::ReproduceError;
 use super::evidence::{Evidence, Looks, is_close};
 use super::figure::{Claim, Figure, short_hash};
 use super::first_run::FirstRun;
@@ -145,9 +146,11 @@ impl FigureRecord {
     /// # Errors
     /// What was changed in the figure's file since, or what is recorded although no runs give it,
     /// so that it must be run again.
-    pub fn judge(&self, figure: &Figure) -> Result<FigureResult, String> {
+    pub fn judge(&self, figure: &Figure) -> Result<FigureResult, ReproduceError> {
         let full = if self.full { " --full" } else { "" };
-        let damaged = |what: &str| format!("{0}: {what}; run `flowstart reproduce {0}{full} --record`", figure.name);
+        let damaged = |what: &str| {
+            ReproduceError::new(format!("{0}: {what}; run `flowstart reproduce {0}{full} --record`", figure.name))
+        };
         let again = |what: &str| damaged(&format!("{what} since it was recorded"));
         if figure.run_hash != self.hash {
             return Err(again("its parameters have changed"));

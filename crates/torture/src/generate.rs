@@ -1,6 +1,6 @@
 //! Valid scenarios from a seed.
 
-use flowstart_scenario::Scenario;
+use flowstart_scenario::{Scenario, ScenarioError};
 use toml::Table;
 
 use crate::chance::{Chance, Wildness};
@@ -16,16 +16,17 @@ const DRAWS: u64 = 200;
 ///
 /// # Errors
 /// The complaint about the last draw.
-pub fn scenario_of(seed: u64) -> Result<Table, String> {
-    let mut complaint = String::new();
-    for draw in 0..DRAWS {
+pub fn scenario_of(seed: u64) -> Result<Table, ScenarioError> {
+    let mut draw = 0;
+    loop {
         let table = draw_of(seed.wrapping_mul(DRAWS).wrapping_add(draw));
+        draw += 1;
         match Scenario::parse("random.toml", &table.to_string()) {
             Ok(_) => return Ok(table),
-            Err(error) => complaint = error.to_string(),
+            Err(error) if draw == DRAWS => return Err(error),
+            Err(_) => {}
         }
     }
-    Err(complaint)
 }
 
 fn draw_of(number: u64) -> Table {

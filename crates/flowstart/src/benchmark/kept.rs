@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use flowstart_benchmark::{Benchmark, Kept, KeptOf, KeptRate};
+use flowstart_benchmark::{Benchmark, Kept, KeptError, KeptOf, KeptRate};
 use flowstart_files::{why, write_atomically};
 use flowstart_service_curve::{Record, read_csv, write_csv};
 use flowstart_units::Rate;
@@ -189,7 +189,7 @@ fn left_behind(folder: &Path) -> Result<Vec<PathBuf>, String> {
 }
 
 impl Kept for Finished {
-    fn known(&self, of: KeptOf<'_>, rate: Rate) -> Result<Option<KeptRate>, String> {
+    fn known(&self, of: KeptOf<'_>, rate: Rate) -> Result<Option<KeptRate>, KeptError> {
         if *self.earlier() {
             return Ok(None);
         }
@@ -203,20 +203,26 @@ impl Kept for Finished {
         let rows = read_csv(text.as_slice()).map_err(|error| wrong(&error))?;
         let records = rows.collect::<Result<Vec<Record>, _>>().map_err(|error| wrong(&error))?;
         match records.iter().find(|record| record.rate != Some(rate)).map(|record| record.rate) {
-            Some(Some(other)) => return Err(wrong(&format!("it was measured at {other}"))),
-            Some(None) => return Err(wrong(&"it does not say at which rate it was measured")),
+            Some(Some(other)) => return Err(wrong(&format!("it was measured at {other}")).into()),
+            Some(None) => return Err(wrong(&"it does not say at which rate it was measured").into()),
             None => {}
         }
         let sealed: Seal = serde_json::from_slice(&sealed).map_err(|error| unusable(&seal, &error))?;
         match sealed.broken_by(&text, records.len()) {
-            Some(why) => Err(wrong(&why)),
+            Some(why) => Err(wrong(&why).into()),
             // Of another stack.
             None if sealed.stack != of.identity => Ok(None),
             None => Ok(Some(KeptRate { records, path: sealed.path })),
         }
     }
 
-    fn keep(&self, of: KeptOf<'_>, rate: Rate, records: &[Record], path_of: serde_json::Value) -> Result<(), String> {
+    fn keep(
+        &self,
+        of: KeptOf<'_>,
+        rate: Rate,
+        records: &[Record],
+        path_of: serde_json::Value,
+    ) -> Result<(), KeptError> {
         self.make_way()?;
         let (path, seal) = (self.file(of, rate, ENDING), self.file(of, rate, SEAL));
         let parameters = self.folder.join(PARAMETERS);
@@ -233,7 +239,7 @@ impl Kept for Finished {
         // The seal first: without what it vouches for it is nothing.
         let sealed = Seal::new(of, &text, records.len(), path_of);
         write(&seal, &serde_json::to_vec(&sealed).map_err(|error| error.to_string())?)?;
-        write(&path, &text)
+        Ok(write(&path, &text)?)
     }
 }
 
@@ -278,7 +284,7 @@ mod tests {
         for (name, damage) in [("cubic-1000000bps.csv", "nothing\n"), ("cubic-1000000bps.json", "{")] {
             let whole = std::fs::read(written(name)).unwrap();
             std::fs::write(written(name), damage).unwrap();
-            let said = known().unwrap_err();
+            let said = known().unwrap_err().to_string();
             let right = "; remove it to have the rate probed again, or leave --resume out to begin anew";
             assert!(said.contains(name) && said.ends_with(right), "{said}");
             std::fs::write(written(name), whole).unwrap();

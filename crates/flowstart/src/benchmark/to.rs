@@ -149,8 +149,8 @@ impl Run<'_> {
                 break;
             }
             let kept = self.finished.map(|finished| finished.known(of, *rate)).transpose();
-            if let Some(one) = kept.map_err(Failure::Usage)?.flatten() {
-                done.push(ProbedRate::again(benchmark, *rate, one.records).map_err(Failure::Usage)?);
+            if let Some(one) = kept.map_err(Failure::usage)?.flatten() {
+                done.push(ProbedRate::again(benchmark, *rate, one.records).map_err(Failure::usage)?);
                 self.known += 1;
                 continue;
             }
@@ -164,7 +164,7 @@ impl Run<'_> {
                     let kept =
                         self.finished.map(|finished| finished.keep(of, *rate, &one.records, serde_json::Value::Null));
                     let kept = kept.transpose();
-                    failed = kept.err().map(Failure::Usage);
+                    failed = kept.err().map(Failure::usage);
                     done.push(one);
                 }
                 Ok((_, None)) => break,

@@ -81,7 +81,7 @@ pub(super) fn judge(file: &Path, figures: &[Figure]) -> Result<Judged, Failure> 
     let mut judged = Judged { results: Vec::new(), record: Record::default(), missing: Vec::new() };
     for figure in figures {
         match record.figures.get(&figure.name) {
-            Some(kept) => judged.results.push(kept.judge(figure).map_err(|why| Failure::Usage(told(why)))?),
+            Some(kept) => judged.results.push(kept.judge(figure).map_err(|why| Failure::Usage(told(why.to_string())))?),
             None => judged.missing.push(figure.name.clone()),
         }
     }

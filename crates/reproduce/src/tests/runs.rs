@@ -94,7 +94,7 @@ fn the_first_run_alone_measures_what_it_measured_among_all() {
     };
     let alone = again(&first.variant).unwrap();
     assert_eq!((&alone, first.differences("x", &alone)), (&first, vec![]));
-    assert!(again("nobody").unwrap_err().contains("no variant \"nobody\""));
+    assert!(again("nobody").unwrap_err().to_string().contains("no variant \"nobody\""));
     let mut other = first.clone();
     other.values[0].1 = None;
     assert_eq!(first.differences("x", &other).len(), 1);
