@@ -234,8 +234,8 @@ mod tests {
             assert_eq!(moved(value, 0.0..=1.0), (value, true));
         }
         assert_eq!([-1e-9, 1.5].map(|value| moved(value, 0.0..=1.0)), [(0.0, false), (1.0, false)]);
-        assert_eq!([3, 4, 64, 65].map(|value| moved(value, 4..=64).0), [4, 4, 64, 64]);
-        assert_eq!(moved(0, 1..), (1, false));
+        assert_eq!([3_u32, 4, 64, 65].map(|value| moved(value, 4..=64).0), [4, 4, 64, 64]);
+        assert_eq!(moved(0_u32, 1..), (1, false));
         assert_eq!([0_u64, 7, 101].map(|value| moved(value, above(0).up_to(100)).0), [1, 7, 100]);
         let (least, milli) = (Span::from_millis(1), Span::from_micros(999));
         assert_eq!([moved(milli, least..), moved(Span::MAX, least..)], [(least, false), (Span::MAX, true)]);

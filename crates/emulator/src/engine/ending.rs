@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 use flowstart_units::{Span, Time};
 
 use super::frames::Handle;
-use super::plan::Fault;
+#[cfg(test)]
+use super::plan;
 use super::{Engine, Step};
 use crate::record::Fate;
 

@@ -1,6 +1,7 @@
 //! Waiting for what is next.
 
 use std::cmp::Reverse;
+use std::os::fd::AsFd as _;
 
 use flowstart_units::Time;
 use nix::poll::{PollFd, PollFlags, ppoll};

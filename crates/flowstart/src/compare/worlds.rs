@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::json;
 
 use flowstart_pages::compare::worlds::{self, World};
-use flowstart_race::{Race, RaceResult, World};
+use flowstart_race::{Race, RaceResult};
 
 use crate::args::CompareArgs;
 use crate::output::{
@@ -48,7 +48,7 @@ pub(super) fn compare(args: &CompareArgs) -> Done {
         prepare_file(file)?;
     }
     let mut races = Vec::new();
-    for (name, world) in [(KERNEL, World::Kernel), (QUIC, super::quic(args))] {
+    for (name, world) in [(KERNEL, flowstart_race::World::Kernel), (QUIC, super::quic(args))] {
         races.extend(carried(Race { world, ..race.clone() }, name)?.map(|race| (name, race)));
     }
     if races.is_empty() {

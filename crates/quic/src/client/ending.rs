@@ -5,7 +5,7 @@ use flowstart_units::{Span, Time};
 use super::{Client, DRAINING, LATE, LOOK_MOST, STALLED, Transferred};
 use crate::failed::{Failed, FailedKind};
 use crate::learning::Lesson;
-use crate::message::{Message, Report};
+use crate::message::Message;
 use crate::sending::Sending;
 
 impl Client {

@@ -4,7 +4,7 @@ use flowstart_congestion::Departure;
 use flowstart_units::{Span, Time};
 
 use super::{Connection, Idle};
-use crate::stack::{self, Transmit};
+use crate::stack::Transmit;
 
 impl Connection {
     /// When something is to be done without a packet coming in; [`Time::NEVER`] if nothing is.

@@ -1,7 +1,7 @@
 use std::sync::{Arc, Mutex};
 
 use flowstart_congestion::{
-    AvoidanceConfig, CongestionAvoidance, ControllerConfig, Own, OwnAvoidance, Signal, StartConfig, Window,
+    Ack, AvoidanceConfig, CongestionAvoidance, ControllerConfig, Own, OwnAvoidance, Repair, Signal, StartConfig, Window,
 };
 
 use super::*;
