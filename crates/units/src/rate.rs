@@ -1,6 +1,6 @@
 //! Data rates.
 
-use crate::ratio::mul_div;
+use crate::ratio::{mul_div, rounded};
 use crate::time::NANOS_PER_SECOND;
 use crate::{Bytes, Span};
 
@@ -91,7 +91,7 @@ impl Rate {
     #[must_use]
     #[inline]
     pub fn mul_f64(self, factor: f64) -> Self {
-        Self(libm::round(self.0 as f64 * factor) as u64)
+        Self(rounded(self.0 as f64 * factor))
     }
 
     /// `self * numerator / denominator` without intermediate overflow, rounded down, saturating. A

@@ -2,7 +2,7 @@
 
 use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
-use crate::ratio::mul_div;
+use crate::ratio::{mul_div, rounded};
 
 /// Nanoseconds in a second.
 pub(crate) const NANOS_PER_SECOND: u64 = 1_000_000_000;
@@ -110,7 +110,7 @@ impl Span {
     #[inline]
     pub fn from_secs_f64(seconds: f64) -> Self {
         // `as` saturates and maps NaN to zero.
-        Self(libm::round(seconds * NANOS_PER_SECOND as f64) as u64)
+        Self(rounded(seconds * NANOS_PER_SECOND as f64))
     }
 
     /// Nanoseconds.
@@ -164,7 +164,7 @@ impl Span {
     #[must_use]
     #[inline]
     pub fn mul_f64(self, factor: f64) -> Self {
-        Self(libm::round(self.0 as f64 * factor) as u64)
+        Self(rounded(self.0 as f64 * factor))
     }
 
     /// `self + other`, or `None` on overflow.
