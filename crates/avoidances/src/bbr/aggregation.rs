@@ -50,16 +50,15 @@ impl Aggregation {
     pub(super) fn on_ack(&mut self, now: Time, acked: u32, bandwidth: Rate, mss: u64, cwnd: u32) {
         let expected = |since: Time| bandwidth.bytes_in(now.since(since)).get() / mss;
         let more = self.acked.saturating_add(u64::from(acked));
-        let epoch = match self.epoch {
-            Some(epoch) if self.acked > expected(epoch) && more < LONGEST_EPOCH => epoch,
+        let explained = match self.epoch.map(expected) {
+            Some(explained) if self.acked > explained && more < LONGEST_EPOCH => explained,
             _ => {
-                self.acked = 0;
-                now
+                (self.acked, self.epoch) = (0, Some(now));
+                expected(now)
             }
         };
-        self.epoch = Some(epoch);
         self.acked += u64::from(acked);
-        let extra = self.acked.saturating_sub(expected(epoch)).min(u64::from(cwnd)) as u32;
+        let extra = self.acked.saturating_sub(explained).min(u64::from(cwnd)) as u32;
         let largest = &mut self.extra[self.slot];
         *largest = extra.max(*largest);
     }

@@ -61,16 +61,19 @@ impl Model {
     }
 
     /// The largest bandwidth of the last rounds, payload; `None` before the first sample.
+    #[inline]
     pub(super) fn largest_bandwidth(&self) -> Option<Rate> {
         Some(self.bandwidth.get()).filter(|rate| *rate > Rate::ZERO)
     }
 
     /// The bandwidth to go by: the largest, or a policer's.
+    #[inline]
     pub(super) fn bandwidth(&self) -> Option<Rate> {
         self.policer.rate().or(self.largest_bandwidth())
     }
 
     /// True while there seems to be a policer.
+    #[inline]
     pub(super) fn is_policed(&self) -> bool {
         self.policer.rate().is_some()
     }
@@ -81,6 +84,7 @@ impl Model {
 
     /// A multiple of the bandwidth-delay product in packets, rounded up; `None` while it is not
     /// known.
+    #[inline]
     pub(super) fn bdp(&self, bandwidth: Option<Rate>, gain: f64) -> Option<u32> {
         let bandwidth = bandwidth.filter(|_| self.min_rtt != Span::MAX)?;
         let bytes = bandwidth.mul_f64(gain).bytes_in(self.min_rtt).get();
@@ -88,6 +92,7 @@ impl Model {
     }
 
     /// Packets that a rate delivers in this time.
+    #[inline]
     pub(super) fn packets_in(&self, rate: Rate, span: Span) -> u32 {
         u32::try_from(rate.bytes_in(span).get() / self.mss).unwrap_or(u32::MAX)
     }
@@ -178,9 +183,14 @@ impl Model {
     }
 
     /// Packets that the window has because ACKs come in bunches (`bbr_ack_aggregation_cwnd`).
+    #[inline]
     pub(super) fn aggregated(&self, config: &BbrConfig) -> u32 {
+        let largest = self.aggregation.largest();
+        if largest == 0 {
+            return 0;
+        }
         let most = self.bandwidth().map_or(0, |bandwidth| self.packets_in(bandwidth, config.aggregation_most));
-        self.aggregation.largest().min(most)
+        largest.min(most)
     }
 }
 

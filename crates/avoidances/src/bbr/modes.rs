@@ -75,13 +75,14 @@ impl Bbr {
     pub(super) fn cycle(&mut self, ack: &Ack) {
         let BbrMode::ProbeBandwidth { phase, since } = self.mode else { return };
         let long = ack.now.since(since) > self.model.min_rtt;
-        // As it was before this ACK.
+        // As it was before this ACK. Asked only where it decides: most ACKs need no product.
         let gain = self.gain();
-        let in_flight = self.at_departure(ack.in_flight.saturating_add(ack.acked).saturating_add(ack.lost), gain);
+        let before = ack.in_flight.saturating_add(ack.acked).saturating_add(ack.lost);
+        let in_flight = || self.at_departure(before, gain);
         let over = if gain > 1.0 {
-            long && (ack.lost > 0 || self.inflight(gain).is_some_and(|most| in_flight >= most))
+            long && (ack.lost > 0 || self.inflight(gain).is_some_and(|most| in_flight() >= most))
         } else if gain < 1.0 {
-            long || self.inflight(1.0).is_some_and(|bdp| in_flight <= bdp)
+            long || self.inflight(1.0).is_some_and(|bdp| in_flight() <= bdp)
         } else {
             long
         };

@@ -35,6 +35,7 @@ pub(super) struct Policer {
 
 impl Policer {
     /// The rate of the policer, if there seems to be one.
+    #[inline]
     pub(super) fn rate(&self) -> Option<Rate> {
         self.rate.filter(|_| self.in_use)
     }
