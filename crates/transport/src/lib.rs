@@ -23,5 +23,5 @@ pub use flowstart_receiver::{
 };
 pub use offload::Offload;
 pub use sender::parts;
-pub use sender::{Outgoing, Sender, SenderState, SenderStats};
+pub use sender::{Otherwise, Outgoing, Sender, SenderState, SenderStats};
 pub use striping::Striping;

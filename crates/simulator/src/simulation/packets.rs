@@ -87,7 +87,11 @@ impl<O: Observer> Simulation<O> {
             write(now, flow.id, tcp, &mut self.observer);
         }
         let flood = self.data_packets.saturating_add(self.most_at_once);
-        while let Some(out) = tcp.sender.transmit_ordinary(now) {
+        let mut known = loop {
+            let out = match tcp.sender.transmit_ordinary(now) {
+                Ok(out) => out,
+                Err(known) => break known,
+            };
             leave(
                 now,
                 flow.id,
@@ -101,9 +105,9 @@ impl<O: Observer> Simulation<O> {
                 self.flooded = true;
                 return;
             }
-        }
+        };
         loop {
-            let Some(mut out) = tcp.sender.transmit_other(now) else {
+            let Some(mut out) = tcp.sender.transmit_other(now, std::mem::take(&mut known)) else {
                 if tcp.app.backlog == 0 || !writes_on(now, flow.id, tcp, &mut self.observer) {
                     break;
                 }

@@ -46,10 +46,19 @@ impl<O: Observer> Simulation<O> {
 
     /// The earliest timer has come.
     pub(super) fn fire(&mut self) {
-        let now = self.now;
         let (_, slot) = self.timers.first();
         self.timers.set(slot, Time::NEVER);
-        self.network.schedule_slot(Slot::Timers, self.timers.first().0);
+        self.act(slot);
+        // Usually it has brought its own time forward again, which has said when the first is.
+        if self.timers.time(slot) == Time::NEVER {
+            self.network.schedule_slot(Slot::Timers, self.timers.first().0);
+        }
+    }
+
+    /// The time of a flow has come.
+    #[inline(always)]
+    fn act(&mut self, slot: usize) {
+        let now = self.now;
         let Some(flow) = &self.flows[slot] else { return };
         let by_sender = if self.late_timers.is_empty() { flow.sender_deadline() } else { self.noticed_by_sender(flow) };
         let (sender_due, receiver_due) = (by_sender <= now, flow.receiver_deadline() <= now);

@@ -33,6 +33,7 @@ use rtt::RttEstimator;
 use scoreboard::Scoreboard;
 pub use stats::SenderStats;
 use timers::Timer;
+pub use transmit::Otherwise;
 use usage::WindowUsage;
 
 /// Parts of the sender that transports with another wire format share: bookkeeping beside a

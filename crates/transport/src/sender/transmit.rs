@@ -29,40 +29,70 @@ pub(super) enum Blocked {
     Burst,
 }
 
+/// What is known of the next packet when it is not an ordinary one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Otherwise {
+    /// Anything may be next.
+    #[default]
+    Anything,
+    /// Nothing is: the window is full.
+    Full,
+    /// Nothing is: new data is, and pacing gave it a later time.
+    Paced,
+}
+
 impl Sender {
     /// The next packet to send; call until `None` after every event.
     #[inline]
     pub fn transmit(&mut self, now: Time) -> Option<Outgoing> {
         match self.transmit_ordinary(now) {
-            None => self.transmit_other(now),
-            ordinary => ordinary,
+            Ok(ordinary) => Some(ordinary),
+            Err(known) => self.transmit_other(now, known),
         }
     }
 
-    /// The next packet if it is new data and nothing else is to be thought of. After `None` ask
-    /// [`transmit_other`](Self::transmit_other).
+    /// The next packet if it is new data and nothing else is to be thought of. If it is not, ask
+    /// [`transmit_other`](Self::transmit_other), and say what is known from here.
     ///
     /// The two together are [`transmit`](Self::transmit), for callers that build their packet from
     /// what they get: this one is inlined and leaves its answer in registers. (Where the answers of
     /// both meet they meet in memory, and a copy of what was just written in small parts stalls.)
     #[inline(always)]
-    pub fn transmit_ordinary(&mut self, now: Time) -> Option<Outgoing> {
+    pub fn transmit_ordinary(&mut self, now: Time) -> Result<Outgoing, Otherwise> {
         let ordinary = self.phase == Opening::Established
             && self.urgent == Urgent::None
             && self.order == Order::RepairsFirst
-            && !self.board.has_repairs();
-        if !ordinary || self.board.in_flight() >= self.controller.cwnd() {
-            return None;
+            && !self.board.may_await_repair();
+        if !ordinary {
+            return Err(Otherwise::Anything);
         }
-        let payload = self.next_new(now, false).ok()?;
-        Some(self.send_new(now, payload, false))
+        if self.board.in_flight() >= self.controller.cwnd() {
+            return Err(Otherwise::Full);
+        }
+        match self.next_new(now, false) {
+            Ok(payload) => Ok(self.send_new(now, payload, false)),
+            // A start may answer otherwise when it is asked again.
+            Err(Blocked::Departure) if !self.controller.start_is_in_charge() => Err(Otherwise::Paced),
+            Err(_) => Err(Otherwise::Anything),
+        }
     }
 
-    /// The next packet if it is not an ordinary one, or `None` if nothing may leave now.
+    /// The next packet if it is not an ordinary one, or `None` if nothing may leave now. `known` is
+    /// what [`transmit_ordinary`](Self::transmit_ordinary) has just said.
     #[inline(never)]
-    pub fn transmit_other(&mut self, now: Time) -> Option<Outgoing> {
-        self.departure_at = Time::NEVER;
-        self.transmit_any(now)
+    pub fn transmit_other(&mut self, now: Time, known: Otherwise) -> Option<Outgoing> {
+        let blocked = match known {
+            Otherwise::Paced => Some(Blocked::Departure),
+            Otherwise::Full => None,
+            Otherwise::Anything => {
+                self.departure_at = Time::NEVER;
+                return self.transmit_any(now);
+            }
+        };
+        if blocked.is_none() {
+            self.departure_at = Time::NEVER;
+        }
+        self.end_burst(now, blocked)
     }
 
     fn transmit_any(&mut self, now: Time) -> Option<Outgoing> {

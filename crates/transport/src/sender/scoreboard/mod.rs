@@ -127,6 +127,13 @@ impl Scoreboard {
         self.sacked | self.lost | self.repeated == 0
     }
 
+    /// False if nothing waits for its repair: all that is lost was sent again. (What is queued may
+    /// have been delivered meanwhile.)
+    #[inline]
+    pub(in crate::sender) fn may_await_repair(&self) -> bool {
+        self.lost > 0 && !self.repairs.is_empty()
+    }
+
     /// True if something may wait for its repair.
     #[inline]
     pub(in crate::sender) fn has_repairs(&self) -> bool {

@@ -276,6 +276,8 @@ fn compare(board: &mut Scoreboard, model: &mut Model) {
     let fields = |repair: super::Repair| (repair.seq, repair.seq + u64::from(repair.payload), repair.push);
     let of = |segment: &Segment| (segment.seq, segment.end, segment.push);
     let repair = model.segments.iter().find(|segment| segment.waits_for_repair());
+    // Never false while something waits.
+    assert!(board.may_await_repair() || repair.is_none());
     assert_eq!(board.next_repair().map(fields), repair.map(of));
     let last = model.segments.iter().rev().find(|segment| !segment.sacked);
     assert_eq!(board.last().map(fields), last.map(of));

@@ -52,6 +52,7 @@ impl Record {
         self.seq + u64::from(self.payload)
     }
 
+    #[inline]
     pub(super) fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }
