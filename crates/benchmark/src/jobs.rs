@@ -17,8 +17,8 @@ use flowstart_probing::{Deliveries, Train, TrainConfig};
 use flowstart_race::{RaceError, RunOptions, labels};
 
 /// One simulation to do.
-#[derive(Clone, Copy)]
-enum Job {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Job {
     /// A contestant at the rate of this index.
     Probe(usize, usize),
     /// A contestant's new connection.
@@ -38,12 +38,36 @@ enum JobResult {
 
 /// What is known of a contestant's rates so far.
 #[derive(Default)]
-struct Known(Mutex<Vec<(Rate, ProbeVerdict)>>);
+pub(super) struct Known(Mutex<Vec<(Rate, ProbeVerdict)>>);
 
 impl Known {
-    fn verdicts(&self) -> MutexGuard<'_, Vec<(Rate, ProbeVerdict)>> {
+    pub(super) fn verdicts(&self) -> MutexGuard<'_, Vec<(Rate, ProbeVerdict)>> {
         // A vector that somebody failed to push to is whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether this rate counts hangs on one that is lower: it ends the curve if it is too high,
+    /// too.
+    pub(super) fn one_below_is_too_high(&self, rate: Rate) -> bool {
+        self.verdicts().iter().any(|(below, verdict)| *below < rate && *verdict == ProbeVerdict::NonStationary)
+    }
+}
+
+/// The jobs that nobody has begun, by number.
+pub(super) struct Waiting(Mutex<Vec<usize>>);
+
+impl Waiting {
+    /// So many.
+    pub(super) fn new(jobs: usize) -> Self {
+        Self(Mutex::new((0..jobs).collect()))
+    }
+
+    /// The first that cannot wait, or else the first, which is begun now; `None` after the last.
+    pub(super) fn next(&self, can_wait: impl Fn(usize) -> bool) -> Option<usize> {
+        // Nothing fails between what is found and what is taken.
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = waiting.iter().position(|job| !can_wait(*job)).unwrap_or(0);
+        (place < waiting.len()).then(|| waiting.remove(place))
     }
 }
 
@@ -56,11 +80,7 @@ impl Benchmark {
     pub fn run(&self, options: &RunOptions<'_>) -> Result<BenchmarkResult, RaceError> {
         self.validate()?;
         let contestants = self.race.contestants.len();
-        let probes = self.order().into_iter().flat_map(|rate| (0..contestants).map(move |c| Job::Probe(c, rate)));
-        let connections =
-            (0..self.effective_connections()).flat_map(|n| (0..contestants).map(move |c| Job::Startup(c, n)));
-        let bursts = (0..contestants).filter(|_| self.bursts > 0).map(Job::Bursts);
-        let jobs: Vec<Job> = probes.chain(connections).chain(bursts).collect();
+        let (jobs, rates) = (self.jobs(), self.rates());
         let never = Cancel::default();
         let cancel = options.cancel.unwrap_or(&never);
         let known: Vec<Known> = (0..contestants).map(|_| Known::default()).collect();
@@ -71,11 +91,17 @@ impl Benchmark {
                 progress(done, of);
             }
         };
-        let results = in_parallel(jobs.len(), options.threads, cancel, progress, |number| {
+        let waiting = Waiting::new(jobs.len());
+        let can_wait = |number: usize| match jobs[number] {
+            Job::Probe(contestant, rate) => known[contestant].one_below_is_too_high(rates[rate]),
+            Job::Startup(..) | Job::Bursts(_) => false,
+        };
+        let begun = in_parallel(jobs.len(), options.threads, cancel, progress, |_| {
+            let number = waiting.next(can_wait)?;
             let watch = |simulated| work.is_at(number, simulated);
             let result = match jobs[number] {
                 Job::Probe(contestant, rate) => {
-                    self.probe(contestant, self.rates()[rate], &known[contestant], (&watch, cancel))
+                    self.probe(contestant, rates[rate], &known[contestant], (&watch, cancel))
                 }
                 Job::Startup(contestant, connection) => self.connection(contestant, connection, cancel),
                 Job::Bursts(_) if cancel.is_cancelled() => Ok(JobResult::Nothing),
@@ -84,9 +110,13 @@ impl Benchmark {
                     .map(|(bursts, seconds)| JobResult::Bursts(bursts, seconds)),
             };
             work.is_done(number);
-            result
+            Some((number, result))
         })
         .map_err(RaceError::new)?;
+        let mut results: Vec<_> = jobs.iter().map(|_| None).collect();
+        for (number, result) in begun.into_iter().flatten().flatten() {
+            results[number] = Some(result);
+        }
         let mut simulated_seconds = 0.0;
         let mut probes: Vec<Vec<RateProbe>> = vec![Vec::new(); contestants];
         let mut messages: Vec<Vec<MessageTrain>> = vec![Vec::new(); contestants];
@@ -169,17 +199,17 @@ impl Benchmark {
         self.fair_share().mul_ratio(1, 2)
     }
 
-    /// The probing rates by number, as they are begun. Those above half the fair share first, from
-    /// the lowest on: they take longest, and those that are too high save those above them. The
-    /// short rest fills what is left, so that no thread waits long for the last. Where the first
-    /// that is not accepted ends the curve, it may be any: then from the lowest on.
-    pub(super) fn order(&self) -> Vec<usize> {
-        let rates = self.rates();
-        let half = self.half();
-        let (short, mut order): (Vec<usize>, Vec<usize>) =
-            (0..rates.len()).partition(|number| rates[*number] <= half && !self.probe.first_ends);
-        order.extend(short.into_iter().rev());
-        order
+    /// All that is to be done, as it is begun unless something can wait. Rates from the lowest on:
+    /// those that are too high end the curve, and it takes them long to show it, so that few should
+    /// be begun that turn out not to count. What is short comes last, so that no thread waits long
+    /// for another.
+    pub(super) fn jobs(&self) -> Vec<Job> {
+        let contestants = self.race.contestants.len();
+        let probes = (0..self.rates().len()).flat_map(|rate| (0..contestants).map(move |c| Job::Probe(c, rate)));
+        let bursts = (0..contestants).filter(|_| self.bursts > 0).map(Job::Bursts);
+        let connections =
+            (0..self.effective_connections()).flat_map(|n| (0..contestants).map(move |c| Job::Startup(c, n)));
+        probes.chain(bursts).chain(connections).collect()
     }
 
     /// What follows from an estimate.

@@ -1,6 +1,7 @@
-use flowstart_service_curve::{Accepted, End, ProbeVerdict};
+use flowstart_service_curve::{Accepted, End, ProbeVerdict, Undecided};
 use flowstart_units::{Bytes, Rate, Span};
 
+use super::jobs::{Job, Known, Waiting};
 use super::*;
 use flowstart_probing::{Deliveries, Train, TrainConfig};
 use flowstart_race::RunOptions;
@@ -182,12 +183,32 @@ fn what_bbr_takes_from_others_is_known_beyond_all_rates_that_were_asked_for() {
 }
 
 #[test]
-fn rates_that_take_long_are_begun_first_and_with_the_papers_procedure_the_lowest() {
+fn rates_are_begun_from_the_lowest_on_and_what_is_short_comes_last() {
     // Beside nine peers the fair share is 1 Mbit/s: rates of 0.1 to 1.2 Mbit/s.
-    let mut benchmark = light(&["cubic"], 9);
-    assert_eq!(benchmark.order(), [5, 6, 7, 8, 9, 10, 11, 4, 3, 2, 1, 0]);
-    benchmark.probe.first_ends = true;
-    assert_eq!(benchmark.order(), (0..12).collect::<Vec<_>>());
+    let mut benchmark = light(&["cubic", "reno"], 9);
+    (benchmark.bursts, benchmark.connections) = (1, 2);
+    let rates = (0..12).flat_map(|rate| [Job::Probe(0, rate), Job::Probe(1, rate)]);
+    let connections = (0..2).flat_map(|number| [Job::Startup(0, number), Job::Startup(1, number)]);
+    let expected: Vec<Job> = rates.chain([Job::Bursts(0), Job::Bursts(1)]).chain(connections).collect();
+    assert_eq!(benchmark.jobs(), expected);
+}
+
+#[test]
+fn what_can_wait_is_begun_when_nothing_else_is_left() {
+    let waiting = Waiting::new(6);
+    assert_eq!(waiting.next(|_| false), Some(0));
+    let begun: Vec<usize> = std::iter::from_fn(|| waiting.next(|job| job == 1 || job == 3)).collect();
+    assert_eq!(begun, [2, 4, 5, 1, 3]);
+}
+
+#[test]
+fn a_rate_can_wait_once_a_lower_one_of_the_same_contestant_was_too_high() {
+    let known = Known::default();
+    let rate = Rate::from_mbps;
+    known.verdicts().push((rate(1), ProbeVerdict::Undecided(Undecided::Dependent)));
+    assert!(!known.one_below_is_too_high(rate(2)));
+    known.verdicts().push((rate(2), ProbeVerdict::NonStationary));
+    assert_eq!([1, 2, 3].map(|mbps| known.one_below_is_too_high(rate(mbps))), [false, false, true]);
 }
 
 #[test]
