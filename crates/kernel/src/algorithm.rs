@@ -121,23 +121,34 @@ impl fmt::Display for Algorithm {
     }
 }
 
+/// There is no such algorithm for the kernel. Its `Display` is a sentence with those there are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownAlgorithm {
+    text: String,
+}
+
+impl fmt::Display for UnknownAlgorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let both = |algorithm: &Algorithm| format!("{} ({})", algorithm.name(), algorithm.kernel_name());
+        let names: Vec<_> = Algorithm::ALL.iter().map(both).collect();
+        // The simulator's is a later generation; who asks for it shall not take one for the other.
+        let near = match self.text.as_str() {
+            "adaptive_chirping" => "; an earlier generation of its schedule is paced_chirping here",
+            _ => "",
+        };
+        write!(f, "there is no algorithm \"{}\" for the kernel; there are {}{near}", self.text, names.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownAlgorithm {}
+
 impl FromStr for Algorithm {
-    type Err = String;
+    type Err = UnknownAlgorithm;
 
     /// Reads either name.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, UnknownAlgorithm> {
         let known = |algorithm: &&Self| text == algorithm.name() || text == algorithm.kernel_name();
-        Self::ALL.iter().find(known).copied().ok_or_else(|| {
-            let both = |algorithm: &Self| format!("{} ({})", algorithm.name(), algorithm.kernel_name());
-            let names: Vec<_> = Self::ALL.iter().map(both).collect();
-            // The simulator's is a later generation; who asks for it shall not take one for the
-            // other.
-            let near = match text {
-                "adaptive_chirping" => "; an earlier generation of its schedule is paced_chirping here",
-                _ => "",
-            };
-            format!("there is no algorithm \"{text}\" for the kernel; there are {}{near}", names.join(", "))
-        })
+        Self::ALL.iter().find(known).copied().ok_or_else(|| UnknownAlgorithm { text: text.to_owned() })
     }
 }
 
@@ -151,8 +162,8 @@ mod tests {
             assert_eq!(algorithm.name().parse(), Ok(algorithm));
             assert_eq!(algorithm.kernel_name().parse(), Ok(algorithm));
         }
-        assert!("cubic".parse::<Algorithm>().unwrap_err().contains("dctcp (fs_dctcp)"));
-        assert!("adaptive_chirping".parse::<Algorithm>().unwrap_err().contains("paced_chirping here"));
+        assert!("cubic".parse::<Algorithm>().unwrap_err().to_string().contains("dctcp (fs_dctcp)"));
+        assert!("adaptive_chirping".parse::<Algorithm>().unwrap_err().to_string().contains("paced_chirping here"));
     }
 
     #[test]

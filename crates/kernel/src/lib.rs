@@ -47,7 +47,7 @@ mod router_state;
 #[cfg(feature = "ebpf")]
 mod watch;
 
-pub use algorithm::Algorithm;
+pub use algorithm::{Algorithm, UnknownAlgorithm};
 #[cfg(feature = "ebpf")]
 pub use bench::{Passed, RouterBench, RouterLane};
 #[cfg(feature = "ebpf")]

@@ -285,7 +285,7 @@ mod tests {
         for (change, part) in wrong {
             let mut record = canned();
             change(&mut record);
-            let refused = record.check().unwrap_err();
+            let refused = record.check().unwrap_err().to_string();
             assert!(refused.starts_with(part), "{part}: {refused}");
         }
     }

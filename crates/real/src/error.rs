@@ -269,6 +269,24 @@ fn brought_by(name: &str) -> String {
 
 impl std::error::Error for Error {}
 
+/// Why a record is none of what was measured. Its `Display` is a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImpossibleRecord(String);
+
+impl fmt::Display for ImpossibleRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ImpossibleRecord {}
+
+impl From<String> for ImpossibleRecord {
+    fn from(sentence: String) -> Self {
+        Self(sentence)
+    }
+}
+
 impl From<flowstart_emulator::Error> for Error {
     fn from(error: flowstart_emulator::Error) -> Self {
         Self::Emulator(error)

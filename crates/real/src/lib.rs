@@ -43,7 +43,7 @@ pub use benchmark::{RealBenchmark, Stack, at_once, benchmark, check as check_ben
 pub use commanded::Program;
 pub use controls::{not_real, not_real_of_path};
 pub use emulate::{Emulated, emulate};
-pub use error::Error;
+pub use error::{Error, ImpossibleRecord};
 pub use programs::{Ended, How, Programs};
 pub use race::{RealRace, left_out, race, refused};
 pub use runs::{Runs, check as check_scenario, run};

@@ -52,7 +52,7 @@ pub(crate) fn fidelity(args: &FidelityArgs) -> Done {
     become_able()?;
     pages::prepare(&args.page)?;
     let hz = kernel_hz().unwrap_or_else(|why| {
-        note(&why);
+        note(&why.to_string());
         CubicConfig::LINUX_HZ
     });
     let before = match args.record.as_ref().filter(|_| args.keep || args.add) {

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use flowstart_real::ImpossibleRecord;
 use flowstart_report::{Page, Section, Table};
 
 use crate::args::PageArgs;
@@ -52,7 +53,7 @@ fn text(file: &Path) -> std::io::Result<String> {
 pub(super) fn read<R: DeserializeOwned>(
     file: &Path,
     command: &str,
-    check: impl FnOnce(&R) -> Result<(), String>,
+    check: impl FnOnce(&R) -> Result<(), ImpossibleRecord>,
 ) -> Result<R, Failure> {
     let text = text(file).map_err(|error| Failure::file("read", file, &error))?;
     let refuse = |error: &dyn std::fmt::Display| {

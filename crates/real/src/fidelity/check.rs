@@ -4,6 +4,7 @@ use flowstart_race::MAX_PACKETS;
 
 use super::tick::POSSIBLE;
 use super::{Case, Disturbance, MOST_EXCESS_US, Record, Row, Values};
+use crate::ImpossibleRecord;
 
 /// Most runs of a case that a record holds, as of the command.
 pub const MOST_RUNS: u64 = 1_000;
@@ -16,20 +17,20 @@ impl Record {
     ///
     /// # Errors
     /// One sentence about the first that could not.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), ImpossibleRecord> {
         if !(1..=MOST_RUNS).contains(&self.runs) {
-            return Err(format!("runs: {} is not between 1 and {MOST_RUNS}", self.runs));
+            return Err(format!("runs: {} is not between 1 and {MOST_RUNS}", self.runs).into());
         }
         if !POSSIBLE.contains(&self.hz) {
             let (least, most) = POSSIBLE.into_inner();
-            return Err(format!("hz: {} ticks per second are no kernel's, which has {least} to {most}", self.hz));
+            return Err(format!("hz: {} ticks per second are no kernel's, which has {least} to {most}", self.hz).into());
         }
         for (number, row) in self.rows.iter().enumerate() {
             let of_row = |error: String| format!("rows[{number}].{error}");
             row.case.check(self.hz).map_err(of_row)?;
             row.check(self.runs).map_err(of_row)?;
             if let Some(twin) = self.rows[..number].iter().position(|other| other.case == row.case) {
-                return Err(format!("rows[{number}].case is that of rows[{twin}], too"));
+                return Err(format!("rows[{number}].case is that of rows[{twin}], too").into());
             }
         }
         Ok(())
@@ -127,7 +128,7 @@ mod tests {
     fn said(change: impl FnOnce(&mut Row)) -> Result<(), String> {
         let mut record = record();
         change(&mut record.rows[1]);
-        record.check()
+        record.check().map_err(|error| error.to_string())
     }
 
     #[test]
@@ -195,12 +196,12 @@ mod tests {
         }
         let mut twice = record();
         twice.rows[1] = twice.rows[0].clone();
-        assert_eq!(twice.check().unwrap_err(), "rows[1].case is that of rows[0], too");
+        assert_eq!(twice.check().unwrap_err().to_string(), "rows[1].case is that of rows[0], too");
         for hz in [0, 99, 10_001] {
-            assert!(Record { hz, ..record() }.check().unwrap_err().starts_with(&format!("hz: {hz} ticks")));
+            assert!(Record { hz, ..record() }.check().unwrap_err().to_string().starts_with(&format!("hz: {hz} ticks")));
         }
         for runs in [0, 1_001] {
-            assert!(Record { runs, ..record() }.check().unwrap_err().starts_with("runs: "));
+            assert!(Record { runs, ..record() }.check().unwrap_err().to_string().starts_with("runs: "));
         }
     }
 }

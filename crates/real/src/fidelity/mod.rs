@@ -45,7 +45,7 @@ pub use judge::{Deviation, Goal, QUANTITIES, Quantity, Reached, Values};
 pub use lateness::{Disturbance, Waits};
 pub use row::Lateness;
 use sends::late_sends;
-pub use tick::kernel_hz;
+pub use tick::{UnknownTick, kernel_hz};
 use watch::Watch;
 
 /// Most that a smallest round-trip time may be longer than the simulator's, in us: above it the

@@ -1,5 +1,6 @@
 //! The ticks that the kernel's CUBIC reckons its time in.
 
+use std::fmt;
 use std::ops::RangeInclusive;
 
 use flowstart_congestion::avoidance::cubic::CubicConfig;
@@ -18,24 +19,44 @@ pub(super) const POSSIBLE: RangeInclusive<u32> = 100..=10_000;
 /// `kernel/time/posix-timers.c`).
 ///
 /// # Errors
-/// A sentence if that is no tick of a kernel; 250 per second are simulated then.
-pub fn kernel_hz() -> Result<u32, String> {
+/// If that is no tick of a kernel; 250 per second are simulated then.
+pub fn kernel_hz() -> Result<u32, UnknownTick> {
     let resolution = clock_getres(ClockId::CLOCK_MONOTONIC_COARSE).map(std::time::Duration::from);
-    let instead = format!("CUBIC is simulated with {USUAL} ticks per second");
-    let resolution = resolution.map_err(|error| {
-        format!(
-            "this kernel does not say how long its tick is (resolution of CLOCK_MONOTONIC_COARSE: {error}): {instead}"
-        )
-    })?;
+    let resolution = resolution.map_err(UnknownTick::NotSaid)?;
     let resolution = Span::from_nanos(u64::try_from(resolution.as_nanos()).unwrap_or(u64::MAX));
-    hz_of(resolution).ok_or_else(|| {
-        let (shortest, longest) = (tick(*POSSIBLE.end()), tick(*POSSIBLE.start()));
-        format!(
-            "this kernel's CLOCK_MONOTONIC_COARSE has a resolution of {resolution}, and a kernel's tick is {shortest} to \
-             {longest}: {instead}"
-        )
-    })
+    hz_of(resolution).ok_or(UnknownTick::Strange(resolution))
 }
+
+/// Why it is not known how long a kernel's tick is. Its `Display` is a sentence, which also says
+/// what is simulated instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum UnknownTick {
+    /// The kernel does not say it.
+    NotSaid(nix::Error),
+    /// Its coarse clock has this resolution, which is no kernel's tick.
+    Strange(Span),
+}
+
+impl fmt::Display for UnknownTick {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotSaid(error) => write!(
+                f,
+                "this kernel does not say how long its tick is (resolution of CLOCK_MONOTONIC_COARSE: {error})"
+            )?,
+            Self::Strange(resolution) => write!(
+                f,
+                "this kernel's CLOCK_MONOTONIC_COARSE has a resolution of {resolution}, and a kernel's tick is {} to {}",
+                tick(*POSSIBLE.end()),
+                tick(*POSSIBLE.start())
+            )?,
+        }
+        write!(f, ": CUBIC is simulated with {USUAL} ticks per second")
+    }
+}
+
+impl std::error::Error for UnknownTick {}
 
 /// Length of a tick.
 fn tick(hz: u32) -> Span {
@@ -80,7 +101,7 @@ mod tests {
     fn this_kernel_has_ticks_or_a_sentence_says_what_is_done_without() {
         match kernel_hz() {
             Ok(hz) => assert!(POSSIBLE.contains(&hz), "{hz}"),
-            Err(why) => assert!(why.ends_with("CUBIC is simulated with 250 ticks per second"), "{why}"),
+            Err(why) => assert!(why.to_string().ends_with("CUBIC is simulated with 250 ticks per second"), "{why}"),
         }
     }
 }

@@ -20,7 +20,7 @@ use flowstart_units::{Rate, Span, Time};
 use crate::controls::control;
 use crate::perform::{Wanted, perform};
 use crate::replay::play_back;
-use crate::{Error, Transport};
+use crate::{Error, ImpossibleRecord, Transport};
 
 pub use cases::{Case, Control, GAIN_BYTES, GAIN_RTTS_MS, Part, RATE_RTTS_MS, Stack, cases, size};
 pub use claims::{CLAIMS, Claim, Judged};
@@ -107,7 +107,7 @@ impl Record {
     /// # Errors
     /// One sentence if what is simulated is not what was simulated for those: something has changed
     /// since.
-    pub fn add(&mut self, row: Row) -> Result<(), String> {
+    pub fn add(&mut self, row: Row) -> Result<(), ImpossibleRecord> {
         let most = (self.runs).max(row.runs() as u64);
         let Some(known) = self.rows.iter_mut().find(|known| known.case == row.case) else {
             self.rows.push(row);
@@ -116,7 +116,9 @@ impl Record {
         };
         if (&known.paper, known.simulated) != (&row.paper, row.simulated) {
             let (name, path) = (row.case.control.name(), row.case.path());
-            return Err(format!("{name}, {path}: the simulator says something else than for the runs that are kept"));
+            return Err(
+                format!("{name}, {path}: the simulator says something else than for the runs that are kept").into()
+            );
         }
         known.kernel.extend(row.kernel);
         known.left_out.extend(row.left_out);
@@ -136,22 +138,22 @@ impl Record {
     ///
     /// # Errors
     /// One sentence about the first number that no run gives.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), ImpossibleRecord> {
         for (number, row) in self.rows.iter().enumerate() {
             let case = &row.case;
             let path = case.capacity_mbps > 0 && case.rtt_ms > 0 && case.bytes != Some(0);
             if !path {
-                return Err(format!("rows[{number}].case: capacity, RTT and size are above 0"));
+                return Err(format!("rows[{number}].case: capacity, RTT and size are above 0").into());
             }
             let mut times = row.paper.iter().chain(&row.kernel).chain([&row.simulated]);
             if let Some(wrong) = times.find(|time| !(time.is_finite() && **time >= 0.0)) {
-                return Err(format!("rows[{number}]: {wrong} is no time of a transfer"));
+                return Err(format!("rows[{number}]: {wrong} is no time of a transfer").into());
             }
         }
         let costs =
             self.router.iter().flat_map(|cost| [&cost.empty, &cost.metering, &cost.one_percent, &cost.requests]);
         if let Some(wrong) = costs.flatten().find(|cost| !(cost.is_finite() && **cost > 0.0)) {
-            return Err(format!("router: {wrong} ns is nothing that a packet costs"));
+            return Err(format!("router: {wrong} ns is nothing that a packet costs").into());
         }
         Ok(())
     }
@@ -321,7 +323,7 @@ mod tests {
         assert_eq!(record.rows.iter().map(|row| row.case.bytes.unwrap()).collect::<Vec<_>>(), [40_000, 800_000]);
         assert_eq!((&record.rows[0].kernel, record.rows[0].late_p99_us), (&vec![2.0, 3.0], 9.0));
         assert_eq!((record.runs, record.runs_of(&record.rows[0].case)), (3, 3));
-        let refused = record.add(Row { simulated: 1.1, ..row(40_000, &[3.0], 0) }).unwrap_err();
+        let refused = record.add(Row { simulated: 1.1, ..row(40_000, &[3.0], 0) }).unwrap_err().to_string();
         assert!(refused.contains("10 Mbit/s, 25 ms, 40 kB"), "{refused}");
     }
 }
