@@ -1,10 +1,12 @@
 //! `flowstart run --real`: scenario files on this machine.
 
+use std::path::PathBuf;
+
 use serde_json::json;
 
 use flowstart_emulator::Fidelity;
 use flowstart_real::{Runs, check_scenario, not_real};
-use flowstart_results::{Provenance, Results, to_json, write_results};
+use flowstart_results::{Format, Provenance, Results, to_json, write_results};
 use flowstart_scenario::Scenario;
 use flowstart_units::Span;
 
@@ -23,13 +25,7 @@ use flowstart_pages::{emulated, scenario as pages_of};
 pub(crate) fn run(args: &RunArgs) -> Done {
     let formats = formats(args.gzip, args.parquet)?;
     one_page(args)?;
-    let mut scenarios = Vec::new();
-    for file in &args.files {
-        let mut scenario = load(file)?;
-        scenario.seed = args.seed.unwrap_or(scenario.seed);
-        scenario.runs = args.runs.unwrap_or(scenario.runs);
-        scenarios.push(scenario);
-    }
+    let scenarios = scenarios(args)?;
     become_able()?;
     // Whichever file cannot be run is told before the others have run.
     scenarios.iter().try_for_each(check_scenario)?;
@@ -38,24 +34,6 @@ pub(crate) fn run(args: &RunArgs) -> Done {
     let limit = fidelity_limit(args.fidelity);
     let (mut documents, mut written, mut verdict) = (Vec::new(), Ok(()), Ok(()));
     let mut ended = Ok(());
-    type Kept<'a> = (&'a Results, &'a Provenance);
-    type Said<'a> = (&'a [Fidelity], &'a [String]);
-    let write = |scenario: &Scenario, name: &str, kept: Kept<'_>, said: Said<'_>| -> Done {
-        let ((results, provenance), (fidelities, left_out)) = (kept, said);
-        if let Some(folder) = &args.out {
-            let folder = if args.files.len() > 1 { folder.join(name) } else { folder.clone() };
-            write_results(&folder, results, provenance, &formats).map_err(Failure::usage)?;
-        }
-        if !args.page.pages.is_empty() {
-            let mut remarks: Vec<String> = fidelities.iter().map(ToString::to_string).collect();
-            remarks.extend(left_out.iter().map(|line| format!("Not as in the simulator: {line}.")));
-            let mut about = pages_of::about((scenario, name), command_line(), results, provenance, remarks);
-            about.title.push_str(", on this machine's kernel");
-            let page = pages_of::page(about, results.table("samples"), scenario.output.sample);
-            pages::write(&page, &args.page)?;
-        }
-        Ok(())
-    };
     for (scenario, name) in scenarios.iter().zip(names(&args.files)) {
         let left_out = not_real(scenario, &scenario.simulation(0).map_err(Failure::usage)?);
         for line in &left_out {
@@ -83,7 +61,9 @@ pub(crate) fn run(args: &RunArgs) -> Done {
         verdict = verdict.and(judge_all(&limit, &fidelities));
         let provenance = Provenance::new(scenario, &results);
         // What cannot be written does not hide what was seen.
-        written = write(scenario, &name, (&results, &provenance), (&fidelities, &left_out));
+        let said = fidelities.iter().map(ToString::to_string);
+        let remarks = said.chain(left_out.iter().map(|line| format!("Not as in the simulator: {line}."))).collect();
+        written = write(args, &formats, (scenario, &name), (&results, &provenance), remarks);
         written = written.and(captured.map_err(Failure::from));
         ended = failed.map_or(Ok(()), |error| Err(error.into()));
         if args.json {
@@ -108,6 +88,37 @@ pub(crate) fn run(args: &RunArgs) -> Done {
     written?;
     ended?;
     if cancel.is_cancelled() { Err(Failure::Interrupted) } else { verdict }
+}
+
+/// The files with the seed and the runs that are asked for.
+fn scenarios(args: &RunArgs) -> Result<Vec<Scenario>, Failure> {
+    let one = |file: &PathBuf| {
+        let scenario = load(file)?;
+        let (seed, runs) = (args.seed.unwrap_or(scenario.seed), args.runs.unwrap_or(scenario.runs));
+        Ok(Scenario { seed, runs, ..scenario })
+    };
+    args.files.iter().map(one).collect()
+}
+
+/// Writes the tables and the report of a scenario, as far as they are asked for.
+fn write(
+    args: &RunArgs,
+    formats: &[Format],
+    (scenario, name): (&Scenario, &str),
+    (results, provenance): (&Results, &Provenance),
+    remarks: Vec<String>,
+) -> Done {
+    if let Some(folder) = &args.out {
+        let folder = if args.files.len() > 1 { folder.join(name) } else { folder.clone() };
+        write_results(&folder, results, provenance, formats).map_err(Failure::usage)?;
+    }
+    if !args.page.pages.is_empty() {
+        let mut about = pages_of::about((scenario, name), command_line(), results, provenance, remarks);
+        about.title.push_str(", on this machine's kernel");
+        let page = pages_of::page(about, results.table("samples"), scenario.output.sample);
+        pages::write(&page, &args.page)?;
+    }
+    Ok(())
 }
 
 fn summary(scenario: &Scenario, name: &str, results: &Results, fidelities: &[Fidelity]) -> String {
