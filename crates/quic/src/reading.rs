@@ -96,8 +96,8 @@ impl<'a> Reading<'a> {
         between.or(trains).filter(|_| !self.looked.decided())
     }
 
-    /// What a direction is taken to carry, in Mbit/s: the least where there is no most, for trains that
-    /// arrive in clumps are any number of times faster.
+    /// What a direction is taken to carry, in Mbit/s: the least where there is no most, for trains
+    /// that arrive in clumps are any number of times faster.
     #[must_use]
     pub fn carries(&self) -> Option<f64> {
         match (self.unsteady(), self.trains()) {
