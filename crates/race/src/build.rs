@@ -381,8 +381,8 @@ impl Race {
     }
 
     /// The ideal of a transfer that the bottleneck lets pass within this time, a full packet within
-    /// `service`, the last one within `after`: not less than a policer and the sender's own link let
-    /// it take.
+    /// `service`, the last one within `after`: not less than a policer and the sender's own link
+    /// let it take.
     fn ideal_after(&self, size: Bytes, passing: Span, service: Span, after: Span) -> Span {
         let packets = wire_bytes(size, MSS, HEADER_BYTES);
         let policer = self.path.medium.policer;

@@ -239,8 +239,8 @@ impl Scenario {
         (self.arrivals(spec) as f64 * rest) as u64
     }
 
-    /// The rate that is sure to pass over these links, the slowest one's, and which that is. Of ways
-    /// in parallel the fastest one counts; `None` is the path.
+    /// The rate that is sure to pass over these links, the slowest one's, and which that is. Of
+    /// ways in parallel the fastest one counts; `None` is the path.
     fn slowest(&self, forward: &[String]) -> (Rate, Option<usize>) {
         let sure = |rate: &RateSpec| match rate {
             RateSpec::Constant(rate) => *rate,
@@ -269,8 +269,8 @@ impl Scenario {
     }
 
     /// Data packets to be expected: what flows have to send, or what the slowest link on their way
-    /// carries if they have no end. Arrivals, users and lists are not counted, nor what a link whose
-    /// rate changes for good carries beyond its lowest rate.
+    /// carries if they have no end. Arrivals, users and lists are not counted, nor what a link
+    /// whose rate changes for good carries beyond its lowest rate.
     fn packets(&self) -> u64 {
         let carried = |rate: Rate, time: Span| rate.bytes_in(time).get();
         let mut packets = 0_u64;

@@ -316,7 +316,7 @@ impl Network {
         link.total_sojourn += sojourn;
         link.busy += done.since(begun);
         link.free = done;
-        let wake = if link.queue.packets() > 0 { done } else { Time::NEVER };
+        let wake = if link.queue.waits_for_link() { done } else { Time::NEVER };
         (wake, link.hops[2 * route_of[packet.flow as usize] as usize + direction(packet) as usize])
     }
 
@@ -346,7 +346,7 @@ impl Network {
             // It had its time on the air, and nobody heard it: an outage is no sending.
             link.lost += 1;
             link.free = done;
-            let wake = if link.queue.packets() > 0 { done } else { Time::NEVER };
+            let wake = if link.queue.waits_for_link() { done } else { Time::NEVER };
             ledger.dropped(packet);
             observer.dropped(now, id, packet, None);
             return self.schedule_slot(Slot::Link(id), wake);

@@ -159,9 +159,10 @@ impl Link {
                         Passage { begun, busy, done, there: Some(done) }
                     }
                 };
-                self.outcome.busy += busy;
+                // An outage is no sending.
+                self.outcome.busy += if there.is_some() { busy } else { Span::ZERO };
                 self.free = done;
-                self.wake = if self.queue.packets() > 0 { done } else { Time::NEVER };
+                self.wake = if self.queue.waits_for_link() { done } else { Time::NEVER };
                 self.left(frame, begun.since(arrived), done, there, events);
             }
             Dequeue::Empty => self.wake = Time::NEVER,

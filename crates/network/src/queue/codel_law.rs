@@ -15,7 +15,8 @@ pub enum CodelArithmetic {
     Rfc8289,
     /// Linux: ticks of 1024 ns, 1/√count in 16 bits by one Newton step per change of count (so that
     /// the second drop follows the first by half an interval), dropping strictly after the
-    /// interval.
+    /// interval. Where `fq_codel` adds so many drops to the count that Linux's step wraps, the true
+    /// root.
     #[default]
     Linux,
 }

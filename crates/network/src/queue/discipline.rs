@@ -39,6 +39,13 @@ pub trait Discipline<P: Frame> {
     /// that are dropped on the way go to `dropped`.
     fn dequeue(&mut self, now: Time, dropped: &mut dyn FnMut(P, DropReason)) -> Dequeue<P>;
 
+    /// Nothing is stored: is it news to the discipline that a dequeue finds nothing? Then it is
+    /// asked once more when the link is free after the last packet, as Linux asks until there is
+    /// nothing (`__qdisc_run`).
+    fn heeds_emptiness(&self) -> bool {
+        false
+    }
+
     /// A flow ([`Frame::flow`]) belongs to these hosts; said before its first packet comes, to
     /// disciplines that ask for it ([`QueueConfig::asks_for_hosts`](super::QueueConfig)). A flow of
     /// which nothing was said has two hosts of its own.

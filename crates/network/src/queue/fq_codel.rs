@@ -210,6 +210,11 @@ impl<P: Frame> Discipline<P> for FqCodel<P> {
         }
     }
 
+    // An emptied flow leaves its list when it is asked and has nothing; what it sends later is new.
+    fn heeds_emptiness(&self) -> bool {
+        !self.new.is_empty() || !self.old.is_empty()
+    }
+
     fn tally(&self) -> Tally {
         Tally { packets: self.total.packets, bytes: self.total.bytes, marked: self.marked }
     }
@@ -308,5 +313,25 @@ mod tests {
         let collisions = (0..1_000_000).filter(|seed| key(1, *seed, 1024) == key(2, *seed, 1024)).count();
         // Expected 976.6 with a deviation of 31.2.
         assert!((976 - 4 * 31..976 + 4 * 31).contains(&collisions), "{collisions}");
+    }
+
+    /// Linux `fq_codel_dequeue`, which `__qdisc_run` calls until there is nothing.
+    #[test]
+    fn what_a_flow_sends_after_the_queue_was_found_empty_is_new() {
+        let ms = |ms| Time::ZERO + flowstart_units::Span::from_millis(ms);
+        for (asked, first) in [(true, 1), (false, 2)] {
+            let mut queue = FqCodel::new(FqCodelConfig::default(), 1);
+            // The quantum of flow 1 is spent.
+            fill(&mut queue, 1, 1514, 2);
+            assert_eq!([next(&mut queue, ms(0)), next(&mut queue, ms(1))], [Some(1), Some(1)]);
+            assert!(queue.heeds_emptiness());
+            if asked {
+                assert_eq!(next(&mut queue, ms(2)), None);
+                assert!(!queue.heeds_emptiness());
+            }
+            fill(&mut queue, 1, 100, 1);
+            fill(&mut queue, 2, 100, 1);
+            assert_eq!(next(&mut queue, ms(3)), Some(first), "asked: {asked}");
+        }
     }
 }

@@ -192,6 +192,18 @@ impl<P: Frame> Queue<P> {
         self.enqueued.wrapping_sub(self.dequeued).wrapping_sub(self.dropped)
     }
 
+    /// True if it is to be asked when the link is free: something is stored, or its discipline
+    /// [heeds](Discipline::heeds_emptiness) that there is nothing.
+    #[must_use]
+    #[inline]
+    pub fn waits_for_link(&self) -> bool {
+        let heeds = || match &self.discipline {
+            Installed::DropTail(_) => false,
+            other => other.heeds_emptiness(),
+        };
+        self.packets() > 0 || heeds()
+    }
+
     /// Bytes stored (IP lengths, without link-layer overhead).
     #[must_use]
     #[inline]

@@ -328,10 +328,15 @@ impl<P: Frame> Discipline<P> for Red<P> {
     // The oldest packet.
     fn dequeue(&mut self, now: Time, _dropped: &mut dyn FnMut(P, DropReason)) -> Dequeue<P> {
         let head = self.fifo.pop();
-        if self.fifo.packets() == 0 && self.empty_since.is_none() {
+        // Idle time counts from the dequeue that finds nothing: the last packet has left then.
+        if head.is_none() && self.empty_since.is_none() {
             self.empty_since = Some(now);
         }
         head.into()
+    }
+
+    fn heeds_emptiness(&self) -> bool {
+        self.empty_since.is_none()
     }
 
     #[inline]

@@ -147,6 +147,13 @@ macro_rules! queues {
                 }
             }
 
+            fn heeds_emptiness(&self) -> bool {
+                match self {
+                    $(Self::$queue(queue) => queue.heeds_emptiness(),)*
+                    Self::External(queue) => queue.heeds_emptiness(),
+                }
+            }
+
             fn introduce(&mut self, flow: u64, hosts: Hosts) {
                 match self {
                     $(Self::$queue(queue) => queue.introduce(flow, hosts),)*
@@ -189,6 +196,10 @@ impl<P: Frame> Discipline<P> for External<P> {
         let next = self.discipline.dequeue(now, dropped);
         self.tally = self.discipline.tally();
         next
+    }
+
+    fn heeds_emptiness(&self) -> bool {
+        self.discipline.heeds_emptiness()
     }
 
     fn introduce(&mut self, flow: u64, hosts: Hosts) {

@@ -269,6 +269,10 @@ impl<P: Frame> Discipline<P> for SchRed<P> {
         head.into()
     }
 
+    fn heeds_emptiness(&self) -> bool {
+        self.empty_since.is_none()
+    }
+
     #[inline]
     fn tally(&self) -> Tally {
         self.fifo.tally(self.marked)

@@ -84,8 +84,11 @@ impl Observer for Checker {
         assert!(sender.controller().cwnd() >= 1);
         let stats = sender.stats();
         // A tail loss probe may repeat a packet that is still in flight; then both copies count (as
-        // in Linux). After an undo so do those of all that was deemed lost and repaired in vain.
-        let copies = if stats.undone == 0 { 1 } else { stats.packets_retransmitted };
+        // in Linux). So do those of all that was deemed lost and repaired in vain, once it is
+        // known: after an undo (of which `undone` counts those that give something back), or a
+        // timeout that came too early.
+        let in_vain = stats.undone + stats.timeouts > 0;
+        let copies = if in_vain { stats.packets_retransmitted } else { 1 };
         let most = u64::from(stats.packets_out) + copies;
         assert!(u64::from(stats.in_flight) <= most, "{} in flight, {most} at most", stats.in_flight);
     }

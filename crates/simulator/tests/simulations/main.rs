@@ -6,6 +6,7 @@ mod bbr3;
 mod chirping_again;
 mod closed_forms;
 mod common;
+mod emptied;
 mod invariants;
 mod isolation;
 mod media;

@@ -20,6 +20,8 @@ pub(super) struct Delivery {
     sacked_sent: Option<(Time, Time)>,
     /// A retransmitted packet was cumulatively acknowledged.
     pub(super) retransmitted_acked: bool,
+    /// RACK's round trip is the age of a packet that was cumulatively acknowledged.
+    pub(super) aged_by_ack: bool,
     /// A packet that was never retransmitted was delivered below the end of the recovery.
     pub(super) original_below_high: bool,
     /// Lowest byte of a packet never retransmitted that was delivered after a later one; `u64::MAX`
@@ -68,6 +70,7 @@ impl Delivery {
             acked_sent: None,
             sacked_sent: None,
             retransmitted_acked: false,
+            aged_by_ack: false,
             original_below_high: false,
             reordered_from: u64::MAX,
             newest_after: 0,

@@ -214,7 +214,7 @@ fn the_average_is_that_of_the_lengths_that_arrivals_and_absent_small_packets_fin
             let left = matches!(queue.dequeue(Time::from_nanos(now), &mut |_, _| panic!()), Dequeue::Packet(..));
             assert_eq!(left, length > 0);
             length -= u64::from(left);
-            if length == 0 {
+            if !left {
                 empty_since = empty_since.or(Some(now));
             }
         }

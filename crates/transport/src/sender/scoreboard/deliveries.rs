@@ -133,7 +133,12 @@ impl Scoreboard {
         let original =
             record.has(EVER_RETRANSMITTED) && (age < context.min_rtt || (!by_sack && context.echo < record.sent_at));
         if !original {
-            self.newest.rtt = age;
+            // Linux `tcp_ack` takes SACKs first: the age that stays is that of a packet
+            // acknowledged cumulatively, if there is one.
+            if !(by_sack && delivery.aged_by_ack) {
+                self.newest.rtt = age;
+            }
+            delivery.aged_by_ack |= !by_sack;
             self.newest.advanced = true;
             if number >= self.newest.after {
                 self.newest.after = number + 1;

@@ -65,16 +65,22 @@ struct Delivered {
     acked: Vec<Segment>,
     sacked: Vec<Segment>,
     cumulative: u32,
+    /// RACK's round trip is that of a segment acknowledged cumulatively.
+    aged_by_ack: bool,
 }
 
 impl Model {
-    fn deliver(&mut self, segment: &Segment, by_sack: bool, context: &AckContext) {
+    fn deliver(&mut self, segment: &Segment, by_sack: bool, context: &AckContext, delivered: &mut Delivered) {
         let age = context.now.since(segment.sent_at);
         // RFC 8985 section 6.2, step 2: an ACK that may be of the original tells nothing about
         // time.
         let too_soon = age < context.min_rtt || (!by_sack && context.echo < segment.sent_at);
         if !(segment.ever_resent && too_soon) {
-            self.rtt = age;
+            // Linux takes SACKs first, and what was taken last counts.
+            if !by_sack || !delivered.aged_by_ack {
+                self.rtt = age;
+            }
+            delivered.aged_by_ack |= !by_sack;
             self.newest_after = self.newest_after.max(segment.number + 1);
         }
     }
@@ -84,7 +90,7 @@ impl Model {
             let segment = self.segments.remove(0);
             delivered.cumulative += 1;
             if !segment.sacked {
-                self.deliver(&segment, false, context);
+                self.deliver(&segment, false, context, delivered);
                 delivered.acked.push(segment);
             }
         }
@@ -95,7 +101,7 @@ impl Model {
         for at in 0..self.segments.len() {
             let segment = self.segments[at].clone();
             if start <= segment.seq && segment.end <= end && !segment.sacked {
-                self.deliver(&segment, true, context);
+                self.deliver(&segment, true, context, delivered);
                 delivered.sacked.push(segment);
                 (self.segments[at].sacked, self.segments[at].lost, self.segments[at].resent) = (true, false, false);
             }
