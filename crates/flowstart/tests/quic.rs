@@ -123,11 +123,19 @@ fn a_transfer_that_is_not_over_in_its_most_time_is_given_up() {
         (said, began.elapsed().as_secs_f64())
     };
     for option in ["--most-time", "--max-time", "-m"] {
-        let ((status, out, error), took) = fetch(&["-t", "30", option, "0.5", "--json"]);
-        assert!(status == Some(2) && error.contains("was not over after 0.5 s (--most-time)"), "{error}");
-        assert!(took >= 0.5, "{took}");
-        let document: serde_json::Value = serde_json::from_str(&out).unwrap();
-        assert!(document["interrupted"] == true && document["received"]["bytes"].as_u64() > Some(0), "{out}");
+        // On a busy machine there may be no connection by then, and nothing to tell of.
+        let document = [0.5, 2.0, 10.0].iter().find_map(|seconds| {
+            let ((status, out, error), took) = fetch(&["-t", "60", option, &seconds.to_string(), "--json"]);
+            assert!(
+                status == Some(2) && error.contains(&format!("was not over after {seconds} s (--most-time)")),
+                "{error}"
+            );
+            assert!(took >= *seconds, "{took}");
+            let document = serde_json::from_str::<serde_json::Value>(&out).ok();
+            document.filter(|document| document["received"]["bytes"].as_u64() > Some(0))
+        });
+        let document = document.unwrap();
+        assert_eq!(document["interrupted"], true, "{document}");
     }
     let ((status, _, error), _) = fetch(&["-n", "1MB", "-m", "30"]);
     assert_eq!(status, Some(0), "{error}");
