@@ -111,7 +111,7 @@ impl QuickStartArgs {
             ("--rtt", self.rtt.iter().all(|rtt| !rtt.is_zero()), "without a round-trip time there is nothing to gain"),
             ("--size", self.size.iter().all(|size| *size > Bytes::ZERO), "a transfer has at least one byte"),
             (
-                "--out",
+                "--output",
                 self.out.as_ref().is_none_or(|out| out.extension() == Some("svg".as_ref())),
                 "the picture is an .svg file",
             ),

@@ -322,6 +322,8 @@ fn the_model_of_quick_start_is_a_table_a_picture_and_a_document() {
     let refused = refusal(folder.path(), &["explain-quick-start", "--grant", "0"]);
     assert!(refused.contains("--grant"), "{refused}");
     // Transfers would be faster than the link.
+    let picture = refusal(folder.path(), &["explain-quick-start", "-o", "gain.png"]);
+    assert!(picture.contains("--output: the picture is an .svg file"), "{picture}");
     let more = ["explain-quick-start", "--capacity", "10Mbit/s", "--grant", "10.01Mbit/s"];
     assert!(refusal(folder.path(), &more).contains("cannot grant more"));
     output(folder.path(), &["explain-quick-start", "--capacity", "10Mbit/s", "--grant", "10Mbit/s"]);

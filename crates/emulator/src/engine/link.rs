@@ -232,7 +232,7 @@ mod tests {
     use flowstart_network::packet::Body;
     use flowstart_network::{
         Detour, GrantsConfig, HandoverConfig, JitterConfig, LossConfig, MediumConfig, Packet, PolicerConfig,
-        QueueConfig, RateSchedule, RedConfig, ShaperConfig, SlotsConfig, WifiConfig,
+        QueueConfig, RateSchedule, RedConfig, SchRedConfig, ShaperConfig, SlotsConfig, WifiConfig,
     };
     use flowstart_simulator::{
         Access, FlowConfig, LinkId, Observer, Place, Simulation, SimulationConfig, Spacing, Stop, Traffic, UdpConfig,
@@ -259,7 +259,8 @@ mod tests {
         }
     }
 
-    fn simulated(link: &LinkConfig) -> Watch {
+    /// What came, and how long the link was sending.
+    fn simulated(link: &LinkConfig) -> (Watch, Span) {
         let udp = UdpConfig {
             rate: Rate::from_mbps(14),
             packet: 1500,
@@ -288,11 +289,12 @@ mod tests {
             seed: 3,
             run: 2,
         };
-        Simulation::new(&config, Watch::default()).unwrap().run().1
+        let (outcome, watch) = Simulation::new(&config, Watch::default()).unwrap().run();
+        (watch, outcome.links[0].busy)
     }
 
     /// The same arrivals at a link of the emulator, in virtual time.
-    fn emulated(link: &LinkConfig, arrived: &[Time]) -> Vec<(u64, Time)> {
+    fn emulated(link: &LinkConfig, arrived: &[Time]) -> (Vec<(u64, Time)>, Span) {
         let mut link = Link::new(link, |purpose| purpose.seed(3, 2, 0));
         let (mut events, mut received) = (Vec::new(), Vec::new());
         for (number, time) in arrived.iter().map(Some).chain([None]).enumerate() {
@@ -301,18 +303,7 @@ mod tests {
                 link.transmit(now, &mut events);
             }
             if let Some(time) = time {
-                let frame = Handle {
-                    place: number as u32,
-                    bytes: 1500,
-                    flow: 0,
-                    route: 0,
-                    step: 0,
-                    ecn: Ecn::NotEct,
-                    ack: None,
-                    marked_here: false,
-                    arrived: *time,
-                };
-                link.arrive(*time, frame, &mut events);
+                link.arrive(*time, frame(number as u32, *time), &mut events);
             }
             received.extend(events.drain(..).filter_map(|event| match event {
                 PacketEvent::Sent { frame, arrival, .. } => Some((u64::from(frame.place), arrival)),
@@ -320,7 +311,12 @@ mod tests {
             }));
         }
         received.sort_by_key(|(number, time)| (*time, *number));
-        received
+        (received, link.outcome.busy)
+    }
+
+    fn frame(place: u32, arrived: Time) -> Handle {
+        let ecn = Ecn::NotEct;
+        Handle { place, bytes: 1500, flow: 0, route: 0, step: 0, ecn, ack: None, marked_here: false, arrived }
     }
 
     /// Differential: every kind of link, here and in the simulator, to the nanosecond. What is
@@ -368,9 +364,28 @@ mod tests {
         links.push(LinkConfig { queue: QueueConfig::Red(RedConfig::default()), ..steady.clone() });
         for link in links {
             assert_eq!(link.validate(), Ok(()));
-            let Watch { arrived, received } = simulated(&link);
+            let (Watch { arrived, received }, busy) = simulated(&link);
             assert!(received.len() > 250, "{link:?}: {}", received.len());
-            assert_eq!(emulated(&link, &arrived), received, "{link:?}");
+            assert_eq!(emulated(&link, &arrived), (received, busy), "{link:?}");
+        }
+    }
+
+    /// Linux's `sch_red` begins to be idle when it is asked and has nothing.
+    #[test]
+    fn a_queue_that_heeds_that_it_is_empty_is_asked_once_more_after_its_last_packet() {
+        let rate = RateSchedule::Constant(Rate::from_mbps(12));
+        for (queue, again) in [
+            (QueueConfig::drop_tail(20), Time::NEVER),
+            (QueueConfig::SchRed(SchRedConfig::default()), Time::ZERO + Span::from_millis(1)),
+        ] {
+            let config = LinkConfig::new(rate.clone(), Span::ZERO, queue);
+            let (mut link, mut events) = (Link::new(&config, |purpose| purpose.seed(3, 2, 0)), Vec::new());
+            link.arrive(Time::ZERO, frame(0, Time::ZERO), &mut events);
+            assert_eq!(link.wake, again);
+            if again != Time::NEVER {
+                link.transmit(again, &mut events);
+                assert_eq!((link.wake, events.len()), (Time::NEVER, 1));
+            }
         }
     }
 

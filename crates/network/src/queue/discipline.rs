@@ -41,7 +41,8 @@ pub trait Discipline<P: Frame> {
 
     /// Nothing is stored: is it news to the discipline that a dequeue finds nothing? Then it is
     /// asked once more when the link is free after the last packet, as Linux asks until there is
-    /// nothing (`__qdisc_run`).
+    /// nothing (`__qdisc_run`). Default: it is not. So it is with those of Linux that answer at
+    /// once when nothing is stored (`fq_dequeue`, `cake_dequeue`).
     fn heeds_emptiness(&self) -> bool {
         false
     }

@@ -17,7 +17,8 @@ fn the_average_of_sch_red_decays_in_a_pause() {
     let mut red = link(10, Span::from_millis(10), None);
     red.queue = QueueConfig::SchRed(SchRedConfig::default());
     let seconds = Span::from_secs;
-    let flows = vec![datagrams(20, Span::ZERO, seconds(2)), datagrams(5, seconds(5), seconds(1))];
+    // Long enough for the average to be high, too short for it to have come down by drops.
+    let flows = vec![datagrams(20, Span::ZERO, Span::from_millis(300)), datagrams(5, seconds(5), seconds(1))];
     let outcome =
         Simulation::new(&simulation(vec![red], flows, Stop::At(Time::ZERO + seconds(8))), ()).unwrap().run().0;
     assert!(outcome.flows[0].dropped > 100, "{}", outcome.flows[0].dropped);

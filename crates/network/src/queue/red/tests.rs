@@ -218,7 +218,7 @@ fn the_average_is_that_of_the_lengths_that_arrivals_and_absent_small_packets_fin
                 empty_since = empty_since.or(Some(now));
             }
         }
-        assert_eq!(queue.packets(), length);
+        assert_eq!((queue.packets(), queue.heeds_emptiness()), (length, empty_since.is_none()));
         assert!((queue.average - average).abs() < 1e-9, "{} {average}", queue.average);
     }
     assert!(full > 100, "{full}");
