@@ -363,9 +363,28 @@ fn no_flow_is_faster_than_its_link_and_what_still_waits_has_been_sent() {
     }
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.md");
-    let say = "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); \
-               [s.sendto(b'x' * 1472, ('server', 9)) for _ in range(100)]; import time; time.sleep(0.6)";
-    let path = ["--capacity", "1Mbit/s", "--buffer", "1MB", "--fidelity", "10s", "--json"];
+    // Nobody listens there: the answers tell that packets have arrived, however late the machine
+    // is. All of them would take 12 s.
+    let say = r"
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.connect(('server', 9))
+arrived = 0
+def try_to(act):
+    global arrived
+    try:
+        act()
+        return True
+    except ConnectionRefusedError:
+        arrived += 1
+        return False
+for _ in range(100):
+    while not try_to(lambda: s.send(b'x' * 1472)):
+        pass
+while arrived < 3:
+    try_to(lambda: s.recv(1))
+";
+    let path = ["--capacity", "100kbit/s", "--buffer", "1MB", "--fidelity", "10s", "--json"];
     let report = ["-o", page.to_str().unwrap(), "--", "python3", "-c", say];
     let output = emulate(&[&path[..], &report].concat());
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -374,11 +393,11 @@ fn no_flow_is_faster_than_its_link_and_what_still_waits_has_been_sent() {
         &document["flows"].as_array().unwrap().iter().find(|flow| flow["name"].as_str().unwrap().starts_with("udp"));
     assert_eq!(flow.unwrap()["data_segs_out"], 100, "{document:#}");
     let stayed = document["on_the_way"].as_u64().unwrap();
-    assert!((30..70).contains(&stayed), "{stayed}");
+    assert!((1..=97).contains(&stayed), "{stayed}");
     let page = fs::read_to_string(page).unwrap();
     let sentence = page.lines().find(|line| line.contains("udp ") && line.contains(" Mbit/s")).unwrap();
     let rate: f64 = sentence.split(" Mbit/s").next().unwrap().rsplit(' ').next().unwrap().parse().unwrap();
-    assert!((0.5..=1.0).contains(&rate), "{sentence}");
+    assert!(rate > 0.0 && rate <= 0.1, "{sentence}");
 }
 
 #[test]
