@@ -152,6 +152,18 @@ fn is_a_value(error: &clap::Error) -> bool {
     error.kind() == clap::error::ErrorKind::ValueValidation && error.source().is_some()
 }
 
+/// What a range refused, without the largest number of its type, which is nobody's limit.
+fn within_limits(reason: &str) -> String {
+    let open = |limit: String| reason.strip_suffix(&limit).and_then(|rest| rest.split_once(" is not in "));
+    match open(format!("..={}", u32::MAX)).or_else(|| open(format!("..{}", usize::MAX))) {
+        Some((value, least)) if value.parse().ok() < least.parse::<i128>().ok() => {
+            format!("{value} is less than {least}")
+        }
+        Some((value, _)) => format!("{value} is too large a number"),
+        None => reason.to_owned(),
+    }
+}
+
 /// What is wrong with the arguments, in one sentence; help and version as they are.
 fn refused(error: &clap::Error) -> output::Failure {
     use clap::error::ContextKind;
@@ -166,7 +178,7 @@ fn refused(error: &clap::Error) -> output::Failure {
         return output::Failure::Usage(match number {
             Some(IntErrorKind::PosOverflow) => format!("{name}: {text} is too large a number"),
             Some(_) => format!("{name}: \"{text}\" is not a whole number"),
-            None => format!("{name}: {reason}"),
+            None => format!("{name}: {}", within_limits(&reason.to_string())),
         });
     }
     let text = error.to_string();

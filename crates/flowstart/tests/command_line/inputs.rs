@@ -141,3 +141,17 @@ fn of_a_long_line_that_is_wrong_the_beginning_is_shown() {
     let said = refusal(folder, &["benchmark", "--measured", "r0.csv", "--no-report"]);
     assert!(said.contains("r0.csv row 2: the rate is 0"), "{said}");
 }
+
+#[test]
+fn the_largest_number_of_a_type_is_nobodys_limit() {
+    let folder = empty();
+    for (arguments, said) in [
+        (&["explain-chirp", "--chirp", "0"][..], "--chirp: 0 is less than 1"),
+        (&["explain-chirp", "--chirp", "4294967296"], "--chirp: 4294967296 is too large a number"),
+        (&["explain-chirp", "--chirp", "-1"], "--chirp: -1 is less than 1"),
+        (&["explain-quick-start", "--packet", "0"], "--packet: 0 is not in 1..=65535"),
+        (&["serve", "--most-connections", "0"], "--most-connections: 0 is less than 1"),
+    ] {
+        assert!(refusal(folder.path(), arguments).contains(said), "{}", refusal(folder.path(), arguments));
+    }
+}
