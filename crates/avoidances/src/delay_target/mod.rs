@@ -24,7 +24,7 @@
 //!   and no queue (`longer`); one so long that it may be somebody else's only after a look has
 //!   found that it is not.
 //! - A timeout halves the rate. The round trip that it was in is not judged: what is delivered in a
-//!   silence is no rate of the path.
+//!   silence is no rate of the path. Nor is the next one, whose first samples reach back into it.
 //! - The rate has a floor, and a ceiling at a multiple of what is delivered.
 //! - A queue that does not go away although less and less is sent is not the flow's own. After some
 //!   such round trips, or at the least rate, the control says so
@@ -124,8 +124,8 @@ pub struct DelayTarget {
     measured: Option<Rate>,
     /// The ACKs of this round are of packets from before it took over.
     settling: bool,
-    /// A timeout was in this round.
-    silent: bool,
+    /// Rounds whose deliveries are not judged: with a timeout in it, and the next one.
+    silent: u32,
     /// Less was delivered than sent, or there was a queue.
     full: bool,
     /// The longest queueing delay of this round, in seconds.
@@ -195,7 +195,7 @@ impl DelayTarget {
             drain: false,
             measured: None,
             settling: false,
-            silent: false,
+            silent: 0,
             full: false,
             longest: 0.0,
             shallow: [f64::INFINITY; 2],
@@ -332,8 +332,9 @@ impl CongestionAvoidance for DelayTarget {
             Some(rate) if signal == Signal::Timeout => {
                 let least = self.path.least_rate(self.config.min_packets);
                 self.rate = Some(rate.mul_f64(self.config.timeout_factor).max(least));
-                // What is delivered in a round with a silence is no rate of the path.
-                (self.silent, self.round_end) = (true, self.delivered_in_all);
+                // What is delivered in a round with a silence is no rate of the path. Nor is that
+                // of the next one, whose first samples reach back to what was sent in the silence.
+                (self.silent, self.round_end) = (2, self.delivered_in_all);
                 self.brake = Brake::Off;
             }
             // Losses and marks are judged by the round.

@@ -119,9 +119,10 @@ impl DelayTarget {
         let mean = Span::from_secs_f64(
             core::mem::take(&mut self.round_sum) / f64::from(core::mem::take(&mut self.round_samples).max(1)),
         );
-        let silent = core::mem::take(&mut self.silent);
+        let silent = self.silent > 0;
+        self.silent = self.silent.saturating_sub(1);
         // What the round after a silence delivers began in it.
-        let braked = self.release_brake(if silent { Brake::Off } else { Brake::Ready });
+        let braked = self.release_brake(if self.silent > 0 { Brake::Off } else { Brake::Ready });
         if silent {
             (self.delivered, self.congested) = (0, 0);
             self.before = self.rate.unwrap_or(self.before);

@@ -196,7 +196,7 @@ fn constants_out_of_range_are_refused_and_moved_to_the_nearest_in_range() {
 }
 
 #[test]
-fn a_round_with_a_timeout_halves_the_rate_and_what_it_delivered_is_not_judged() {
+fn a_timeout_halves_the_rate_and_what_its_round_and_the_next_one_deliver_is_not_judged() {
     let mut control = control(Span::ZERO);
     (control.rate, control.before, control.known) = (Some(RATE), RATE, RATE);
     control.reduce(Time::ZERO, Signal::Timeout, &Window::new(10));
@@ -207,10 +207,15 @@ fn a_round_with_a_timeout_halves_the_rate_and_what_it_delivered_is_not_judged() 
     (control.round_least, control.round_most) = (ms(50), ms(1050));
     control.on_round(Time::ZERO + ms(1000));
     assert_eq!((control.rate(), control.known, control.noise()), (Some(RATE.mul_f64(0.5)), RATE, before));
-    // The next one is.
+    // A sample that reaches back to what was sent in the silence, and losses that were found late.
     assert_eq!(control.brake, Brake::Off);
-    (control.path.delivery, control.delivered) = (Some(RATE.mul_f64(0.5)), 100);
+    (control.path.delivery, control.delivered, control.congested) = (Some(Rate::from_bps(10_000)), 30, 50);
     control.on_round(Time::ZERO + ms(1050));
+    assert_eq!((control.rate(), control.known, control.noise()), (Some(RATE.mul_f64(0.5)), RATE, before));
+    // The next one is.
+    assert_eq!(control.brake, Brake::Ready);
+    (control.path.delivery, control.delivered) = (Some(RATE.mul_f64(0.5)), 100);
+    control.on_round(Time::ZERO + ms(1100));
     assert!(control.rate() > Some(RATE.mul_f64(0.6)), "up to what is known: {:?}", control.rate());
     assert_eq!(control.brake, Brake::Ready);
 }
