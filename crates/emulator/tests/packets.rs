@@ -6,15 +6,14 @@ mod support;
 use std::hash::{DefaultHasher, Hasher as _};
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use flowstart_emulator::{Capture, Fate, World};
 use flowstart_network::{Ecn, JitterConfig, LossConfig, QueueConfig, StepMarkConfig, Threshold};
 use flowstart_units::{Span, Time};
 
-use support::{link, pair, set_ecn, socket, turn};
+use support::{QUIET, has_received, link, pair, set_ecn, socket, turn};
 
 /// What the test keeps of a record.
 #[derive(Clone, Copy, Debug)]
@@ -36,14 +35,16 @@ fn addresses(world: &World, v6: bool) -> Option<[IpAddr; 2]> {
 }
 
 /// Sends numbered datagrams as fast as possible and returns those that arrived in order of arrival,
-/// with everything the link said.
+/// with everything the link said. It waits until everything has arrived that the link sent; of what
+/// the emulator itself loses nobody hears, so then until nothing has come for long.
 fn blast(
     config: flowstart_emulator::WorldConfig,
     v6: bool,
     ecn: i32,
     count: u32,
 ) -> Option<(Vec<u32>, Vec<Seen>, flowstart_emulator::WorldOutcome)> {
-    let (tell, told) = channel();
+    let told: Arc<Mutex<Vec<Seen>>> = Arc::default();
+    let sink = told.clone();
     let world = World::start_with(config, move |record| {
         let at = if record.flow.source.is_ipv6() { 14 + 40 + 8 } else { 14 + 20 + 8 };
         let number = record.headers.get(at..at + 4).map_or(0, |bytes| u32::from_be_bytes(bytes.try_into().unwrap()));
@@ -55,17 +56,26 @@ fn blast(
             delivery: record.delivery,
             number,
         };
-        let _ = tell.send(seen);
+        sink.lock().unwrap().push(seen);
     })
     .unwrap();
     let [client, server] = addresses(&world, v6)?;
     let receiver = socket(&world, 1, server, 7000);
-    receiver.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+    receiver.set_read_timeout(Some(Duration::from_millis(10))).unwrap();
     let sender = socket(&world, 0, client, 7001);
     set_ecn(&sender, v6, ecn);
+    let heard = told.clone();
     let reader = std::thread::spawn(move || {
         let (mut numbers, mut bytes) = (Vec::new(), [0; 2000]);
-        while let Ok((length, _)) = receiver.recv_from(&mut bytes) {
+        let is_all = |arrived: usize| {
+            let seen = heard.lock().unwrap();
+            let sent = seen.iter().filter(|seen| matches!(seen.fate, Fate::Sent { .. })).count();
+            seen.len() == count as usize && arrived == sent
+        };
+        let mut last = Instant::now();
+        while !is_all(numbers.len()) && last.elapsed() < QUIET {
+            let Ok((length, _)) = receiver.recv_from(&mut bytes) else { continue };
+            last = Instant::now();
             assert_eq!(length, 1000);
             assert!(bytes[4..length].iter().all(|byte| *byte == 0x5a), "contents are as sent");
             numbers.push(u32::from_be_bytes(bytes[..4].try_into().unwrap()));
@@ -79,7 +89,8 @@ fn blast(
     }
     let numbers = reader.join().unwrap();
     let outcome = world.finish().unwrap();
-    Some((numbers, told.into_iter().collect(), outcome))
+    let seen = std::mem::take(&mut *told.lock().unwrap());
+    Some((numbers, seen, outcome))
 }
 
 fn check_conservation(numbers: &[u32], seen: &[Seen], outcome: &flowstart_emulator::WorldOutcome, count: u32) {
@@ -265,11 +276,13 @@ fn packets_above_the_mtu_are_counted_once_and_as_that() {
         if !ip.args(["link", "set", "fs-0", "mtu", mtu]).status().unwrap().success() {
             return;
         }
-        let (_receiver, sender) = (socket(&world, 1, server, 7000), socket(&world, 0, client, 7001));
+        let (receiver, sender) = (socket(&world, 1, server, 7000), socket(&world, 0, client, 7001));
         for _ in 0..10 {
             sender.send_to(&vec![0; bytes], SocketAddr::new(server, 7000)).unwrap();
         }
-        std::thread::sleep(Duration::from_millis(100));
+        // One that is short enough does not overtake them.
+        sender.send_to(b"last", SocketAddr::new(server, 7000)).unwrap();
+        has_received(&receiver, 1);
         let fidelity = world.finish().unwrap().fidelity;
         assert_eq!((fidelity.above_mtu, fidelity.unasked_drops), (above, lost), "{fidelity}");
     }
@@ -302,13 +315,14 @@ fn a_capture_reads_back_with_an_independent_parser_marks_and_drops_included() {
     let sink = capture.clone();
     let world = World::start_with(config, move |record| sink.lock().unwrap().as_mut().unwrap().add(record)).unwrap();
     let [client, server] = addresses(&world, false).unwrap();
-    let _receiver = socket(&world, 1, server, 7000);
+    let receiver = socket(&world, 1, server, 7000);
     let sender = socket(&world, 0, client, 7001);
     set_ecn(&sender, false, 2);
     for _ in 0..100 {
         sender.send_to(&[1; 1000], SocketAddr::new(server, 7000)).unwrap();
     }
-    std::thread::sleep(Duration::from_millis(100));
+    // Each tenth is lost.
+    has_received(&receiver, 90);
     let outcome = world.finish().unwrap();
     assert!(!path.exists(), "the file appears only when it is complete");
     let written = capture.lock().unwrap().take().unwrap().finish().unwrap();

@@ -13,7 +13,7 @@ use flowstart_emulator::{Fate, FlowRecording, HostConfig, Recording, RouteConfig
 use flowstart_network::{DropTailConfig, QueueConfig, RateSchedule, RateStep};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
-use support::{link, pair, skipped, socket, turn};
+use support::{QUIET, has_received, link, pair, skipped, socket, turn};
 
 /// Senders with these round-trip times (in ms) behind one link.
 fn dumbbell(rtts: &[u64]) -> WorldConfig {
@@ -37,8 +37,9 @@ fn dumbbell(rtts: &[u64]) -> WorldConfig {
 fn every_sender_of_a_dumbbell_has_its_own_delay_and_all_share_the_link() {
     let Some(_turn) = turn() else { return };
     let rtts = [10, 20, 40];
-    // Time to prepare, in which the clock stands at zero.
-    let lead = Span::from_millis(400);
+    // Time to prepare, in which the clock stands at zero. Half of it is more than a busy machine
+    // takes for a handshake.
+    let lead = Span::from_secs(8);
     let mut config = WorldConfig { lead, ..dumbbell(&rtts) };
     config.links[0].overhead = 38;
     let recording = Arc::new(Mutex::new(Recording::new(&config.links, Span::from_millis(10))));
@@ -100,14 +101,18 @@ fn drops_and_departures_over_a_changing_rate_are_those_of_the_formula() {
     })
     .unwrap();
     let (client, server) = (world.hosts()[0].address(), world.hosts()[1].address());
-    let _receiver = socket(&world, 1, server, 7000);
+    let receiver = socket(&world, 1, server, 7000);
     let sender = socket(&world, 0, client, 7000);
     for _ in 0..400 {
         sender.send_to(&[0; 972], SocketAddr::new(server, 7000)).unwrap();
     }
-    std::thread::sleep(Duration::from_millis(100));
+    let mut packets: Vec<(Time, Fate)> = Vec::new();
+    while packets.len() < 400 {
+        packets.push(told.recv_timeout(QUIET).expect("each has its fate"));
+    }
+    has_received(&receiver, packets.iter().filter(|(_, fate)| matches!(fate, Fate::Sent { .. })).count());
     world.finish().unwrap();
-    let mut packets: Vec<(Time, Fate)> = told.into_iter().collect();
+    packets.extend(told.try_iter());
     packets.sort_by_key(|(arrived, _)| *arrived);
     // Work of 8000 bits: 8 bits per microsecond in the first half of every 10 ms, 16 in the second.
     let finish = |start: Time| {
@@ -228,14 +233,14 @@ fn what_leaves_for_nowhere_is_counted_and_the_host_network_is_untouched() {
     let before = interfaces();
     let world = World::start(pair(link(10, Span::ZERO, 10))).unwrap();
     assert_eq!(interfaces(), before);
-    let sender = socket(&world, 0, world.hosts()[0].address(), 7000);
+    let (client, server) = (world.hosts()[0].address(), world.hosts()[1].address());
+    let (sender, receiver) = (socket(&world, 0, client, 7000), socket(&world, 1, server, 7000));
     sender.send_to(&[1], "192.0.2.1:9").unwrap();
-    let until = Instant::now() + Duration::from_millis(200);
-    while Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    // What comes after it does not overtake it.
+    sender.send_to(&[1], SocketAddr::new(server, 7000)).unwrap();
+    has_received(&receiver, 1);
     let outcome = world.finish().unwrap();
-    assert_eq!((outcome.astray, outcome.arrived), (1, 0));
+    assert_eq!((outcome.astray, outcome.arrived), (1, 1));
     assert_eq!(interfaces(), before);
 }
 

@@ -59,9 +59,12 @@ impl Engine {
     pub(super) fn fail(&self) {
         match self.fault {
             Some(plan::Fault::Panic) if self.counts.arrived > 0 => panic!("on purpose"),
-            Some(plan::Fault::Hang) if self.counts.arrived > 0 => loop {
-                std::thread::sleep(std::time::Duration::from_secs(1));
-            },
+            Some(plan::Fault::Hang) if self.counts.arrived > 0 => {
+                plan::HANGS.store(true, Ordering::Relaxed);
+                loop {
+                    std::thread::sleep(std::time::Duration::from_secs(1));
+                }
+            }
             _ => {}
         }
     }

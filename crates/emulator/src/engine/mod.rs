@@ -41,9 +41,9 @@ use pace::{Budget, Looks};
 use plan::{Counts, close};
 
 pub use link::LinkOutcome;
-#[cfg(test)]
-pub(crate) use plan::Fault;
 pub(crate) use plan::{Choice, Delivery, Entrance, Plan, Report, Route};
+#[cfg(test)]
+pub(crate) use plan::{Fault, HANGS};
 
 /// Frames taken from one ring at a time, so that what is due meanwhile is not kept waiting.
 const AT_ONCE: usize = 64;

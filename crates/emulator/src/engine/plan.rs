@@ -98,6 +98,10 @@ pub(crate) enum Fault {
     Hang,
 }
 
+/// Whether an engine has begun never to end.
+#[cfg(test)]
+pub(crate) static HANGS: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
 /// What an engine did.
 #[derive(Debug)]
 pub(crate) struct Report {

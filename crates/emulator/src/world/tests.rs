@@ -6,7 +6,7 @@ use flowstart_network::{DropTailConfig, LinkConfig, QueueConfig, RateSchedule};
 use flowstart_units::{Rate, Span};
 
 use super::*;
-use crate::engine::Fault;
+use crate::engine::{Fault, HANGS};
 
 /// A world whose engine of the client's packets fails once it has seen one; what came of it,
 /// and how many records were handed on.
@@ -25,19 +25,27 @@ fn failing(fault: Fault) -> Option<(WorldOutcome, u32)> {
     let mut first = Some(fault);
     let config = WorldConfig::pair(link, Span::from_millis(1));
     let world = World::build(config, Some(sink), |plan| plan.fault = first.take()).unwrap();
+    let socket = |host: usize, port: u16| {
+        let host = &world.hosts()[host];
+        host.run(|| UdpSocket::bind((host.address(), port))).unwrap().unwrap()
+    };
+    let receiver = socket(0, 7001);
     let send = |from: usize, to: usize| {
-        let (from, to) = (&world.hosts()[from], &world.hosts()[to]);
-        let socket = from.run(|| UdpSocket::bind((from.address(), 7000))).unwrap().unwrap();
-        socket.send_to(&[0; 100], (to.address(), 7001)).unwrap();
+        socket(from, 7000).send_to(&[0; 100], (world.hosts()[to].address(), 7001)).unwrap();
     };
     send(1, 0);
     send(0, 1);
-    let until = Instant::now() + Duration::from_secs(10);
-    while fault == Fault::Panic && !world.has_failed() && Instant::now() < until {
+    let until = Instant::now() + Duration::from_secs(60);
+    let has_come = || match fault {
+        Fault::Panic => world.has_failed(),
+        Fault::Hang => HANGS.load(Ordering::Relaxed),
+    };
+    while !has_come() && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(1));
     }
     // Whatever is on the way comes through the engine that works.
-    std::thread::sleep(Duration::from_millis(200));
+    receiver.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    receiver.recv(&mut [0; 100]).unwrap();
     let outcome = world.finish().unwrap();
     Some((outcome, records.load(Ordering::Relaxed)))
 }

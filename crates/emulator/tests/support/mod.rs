@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd as _;
+use std::time::Duration;
 
 use flowstart_emulator::{Privilege, World, WorldConfig, privilege};
 use flowstart_network::{DropTailConfig, LinkConfig, QueueConfig, RateSchedule};
@@ -48,6 +49,23 @@ pub(crate) fn socket(world: &World, host: usize, address: IpAddr, port: u16) -> 
     let socket = world.hosts()[host].run(|| UdpSocket::bind(SocketAddr::new(address, port))).unwrap().unwrap();
     nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::RcvBufForce, &(16 << 20)).unwrap();
     socket
+}
+
+/// Longer than any machine stands still: who hears nothing for so long will hear nothing.
+pub(crate) const QUIET: Duration = Duration::from_secs(20);
+
+/// Waits until so many datagrams have arrived.
+pub(crate) fn has_received(receiver: &UdpSocket, count: usize) {
+    receiver.set_read_timeout(Some(QUIET)).unwrap();
+    let mut number = 0;
+    while number < count {
+        match receiver.recv(&mut [0; 2000]) {
+            Ok(_) => number += 1,
+            // Whoever was stopped and goes on.
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => panic!("{number} of {count} have arrived: {error}"),
+        }
+    }
 }
 
 /// Sets the ECN field of what a socket sends.
