@@ -7,12 +7,14 @@ mod common;
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpStream};
+use std::os::fd::AsFd as _;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use common::{Pair, Registered, alone, connect, ip, limit_rate, listen, receive, send, skipped, transfer};
+use common::{Pair, Registered, alone, connect, in_time, ip, limit_rate, listen, receive, send, skipped, transfer};
+use flowstart_emulator::traffic::TcpInfo;
 use flowstart_emulator::{World, WorldConfig};
 use flowstart_kernel::{Algorithm, Ended, Watch, WatchEvent, What, unload};
 use flowstart_network::{
@@ -166,19 +168,12 @@ fn when_marks_vanish_because_capacity_came_free_chirps_find_it() {
     // (docs/kernel.md).
     const DIVISOR: &str = "/proc/sys/net/ipv4/tcp_tso_win_divisor";
     let _registered = Registered::new(Algorithm::PacedChirping, &[]);
-    let events = Mutex::new(Vec::<WatchEvent>::new());
-    let watch = Watch::new(|event| events.lock().unwrap().push(event)).unwrap();
     let mut config = path(true);
     let (slow, fast, change) = (Rate::from_mbps(10), Rate::from_mbps(40), Time::ZERO + Span::from_millis(1500));
     let steps = vec![RateStep { at: Time::ZERO, rate: slow }, RateStep { at: change, rate: fast }];
     config.links[0].rate = RateSchedule::Steps { steps, period: None };
-    let world = World::start(config).unwrap();
-    world.hosts()[0].run(|| std::fs::write(DIVISOR, "255")).unwrap().unwrap();
-    assert_eq!(through(&world, CHIRP, 9_000_000), Ok(9_000_000));
-    world.finish().unwrap();
-    watch.poll(Duration::from_millis(200)).unwrap();
-    drop(watch);
-    let all = events.into_inner().unwrap();
+    let widen = |world: &World| world.hosts()[0].run(|| std::fs::write(DIVISOR, "255")).unwrap().unwrap();
+    let all = all_told(&config, &widen, 9_000_000);
     let of = all.iter().find(|event| matches!(event.what, What::Chirp { .. })).expect("a chirp").connection;
     let windows: Vec<u32> = all
         .iter()
@@ -190,16 +185,24 @@ fn when_marks_vanish_because_capacity_came_free_chirps_find_it() {
     assert!(searches.iter().any(|window| *window > 2 * start), "{windows:?}");
 }
 
+/// All events of a transfer of `bytes` through a world that is prepared like this.
+fn all_told(config: &WorldConfig, prepare: &dyn Fn(&World), bytes: u64) -> Vec<WatchEvent> {
+    in_time(|| {
+        let events = Mutex::new(Vec::<WatchEvent>::new());
+        let watch = Watch::new(|event| events.lock().unwrap().push(event)).unwrap();
+        let world = World::start(config.clone()).unwrap();
+        prepare(&world);
+        assert_eq!(through(&world, CHIRP, bytes), Ok(bytes));
+        let fidelity = world.finish().unwrap().fidelity;
+        watch.poll(Duration::from_millis(200)).unwrap();
+        drop(watch);
+        (events.into_inner().unwrap(), fidelity)
+    })
+}
+
 /// The events of the connection that sends `bytes` through this world.
 fn told(config: WorldConfig, bytes: u64) -> Vec<WatchEvent> {
-    let events = Mutex::new(Vec::<WatchEvent>::new());
-    let watch = Watch::new(|event| events.lock().unwrap().push(event)).unwrap();
-    let world = World::start(config).unwrap();
-    assert_eq!(through(&world, CHIRP, bytes), Ok(bytes));
-    world.finish().unwrap();
-    watch.poll(Duration::from_millis(200)).unwrap();
-    drop(watch);
-    let all = events.into_inner().unwrap();
+    let all = all_told(&config, &|_| (), bytes);
     let of = all.iter().find(|event| matches!(event.what, What::Chirp { .. })).expect("a chirp").connection;
     all.into_iter().filter(|event| event.connection == of).collect()
 }
@@ -239,18 +242,11 @@ fn a_path_that_changes_the_order_of_packets_is_left_to_slow_start() {
 fn after_a_silence_packets_leave_by_the_rtt_of_now() {
     let Some(_alone) = alone() else { return };
     let _registered = Registered::new(Algorithm::PacedChirping, &[]);
-    let events = Mutex::new(Vec::<WatchEvent>::new());
-    let watch = Watch::new(|event| events.lock().unwrap().push(event)).unwrap();
     let mut config = path(false);
     let (silent, change) = (Rate::from_bps(8), Time::ZERO + Span::from_millis(2900));
     let steps = vec![RateStep { at: Time::ZERO, rate: silent }, RateStep { at: change, rate: Rate::from_mbps(50) }];
     config.links[0].rate = RateSchedule::Steps { steps, period: None };
-    let world = World::start(config).unwrap();
-    assert_eq!(through(&world, CHIRP, 1_000_000), Ok(1_000_000));
-    world.finish().unwrap();
-    watch.poll(Duration::from_millis(200)).unwrap();
-    drop(watch);
-    let all = events.into_inner().unwrap();
+    let all = all_told(&config, &|_| (), 1_000_000);
     let chirps: Vec<&WatchEvent> = all.iter().filter(|event| matches!(event.what, What::Chirp { .. })).collect();
     assert!(!chirps.is_empty(), "{all:#?}");
     // The initial window per round trip at least, which is 2 ms a packet; the host may be late.
@@ -319,7 +315,9 @@ fn switched(parameters: &[&str], first: usize) -> Vec<WatchEvent> {
         .spawn(move || {
             let mut stream = connect(to, "reno");
             stream.write_all(&vec![7; first]).unwrap();
-            std::thread::sleep(Duration::from_millis(100));
+            while TcpInfo::of(stream.as_fd()).unwrap().unacked > 0 {
+                std::thread::sleep(Duration::from_millis(5));
+            }
             setsockopt(&stream, sockopt::TcpCongestion, &CHIRP.into()).unwrap();
             stream.write_all(&[7; 3_000_000]).unwrap();
         })

@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::worlds::{CONTROL, DEVICE, path};
-use common::{Registered, alone_with_quick_start, connect, pattern, receive};
-use flowstart_emulator::World;
+use common::{Registered, alone_with_quick_start, connect, in_time, pattern, receive};
+use flowstart_emulator::{Fidelity, World};
 use flowstart_kernel::{Algorithm, HostCounts, attach_host, host_counts};
 use flowstart_network::{LossConfig, QuickStartHop};
 use flowstart_quick_start::router::AdmissionConfig;
@@ -74,6 +74,10 @@ impl Default for Course {
 
 /// Sends the parts with pauses between them; all arrives.
 fn happened(course: &Course, parameters: &[&str]) -> Happened {
+    in_time(|| happened_once(course, parameters))
+}
+
+fn happened_once(course: &Course, parameters: &[&str]) -> (Happened, Fidelity) {
     let _registered = Registered::new(Algorithm::QuickStart, parameters);
     let seen = Arc::new(Mutex::new((Vec::new(), 0)));
     let sink = seen.clone();
@@ -125,9 +129,9 @@ fn happened(course: &Course, parameters: &[&str]) -> Happened {
     });
     assert_eq!(receive(listener.accept().unwrap().0), Ok(parts.iter().sum()));
     sender.unwrap().join().unwrap().unwrap();
-    world.finish().unwrap();
+    let fidelity = world.finish().unwrap().fidelity;
     let (options, longest) = std::mem::take(&mut *seen.lock().unwrap());
-    Happened { options, longest, counts: host_counts().unwrap() }
+    (Happened { options, longest, counts: host_counts().unwrap() }, fidelity)
 }
 
 fn limit_routes(mtu: u32) {
