@@ -179,9 +179,9 @@ fn first_window(window: Option<u32>) -> usize {
 /// What clocks that are compared one after the other may differ by.
 const CLOCKS: Span = Span::from_millis(1);
 
-/// Messages of 1000 bytes each millisecond for some seconds over a link of so many Mbit/s, until all
-/// have arrived or it is `until`: how many have, and for those with a stamp of the socket its two
-/// stamps and when the path saw their end first.
+/// Messages of 1000 bytes each millisecond for a time over a link of so many Mbit/s, until all have
+/// arrived or it is `until`: how many have, and for those with a stamp of the socket its two stamps
+/// and when the path saw their end first.
 fn stamped(mbps: u64, lasting: Span, until: Time) -> Option<(u64, Vec<[Time; 3]>)> {
     const MESSAGE: u64 = 1_000;
     let seen: Arc<Mutex<Vec<(u32, u32, Time)>>> = Arc::default();

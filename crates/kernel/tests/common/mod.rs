@@ -54,7 +54,7 @@ fn alone_with(ours: &[Algorithm]) -> Option<Flock<File>> {
     Some(alone)
 }
 
-/// Does something over a world whose engines look at the clock in time, that is again where they did
+/// Does something over a world whose engines look at the clock in time, and again where they did
 /// not: the kernel's timeouts go on where the machine stands still, and what it asks and sends then
 /// is not what it does over a path.
 pub(crate) fn in_time<T>(mut act: impl FnMut() -> (T, Fidelity)) -> T {
