@@ -12,6 +12,8 @@ use flowstart_emulator::{Privilege, privilege};
 
 #[path = "emulate/benchmark.rs"]
 mod benchmark;
+#[path = "support/computing.rs"]
+mod computing;
 #[path = "emulate/ends.rs"]
 mod ends;
 #[path = "emulate/fidelity.rs"]
@@ -280,7 +282,7 @@ fn the_kernels_view_of_the_connections_of_programs_is_in_the_tables() {
     }
     let folder = tempfile::tempdir().unwrap();
     let send =
-        "import socket, time; s = socket.create_connection(('server', 8000)); s.sendall(b'x' * 50000); time.sleep(0.5)";
+        "import socket, time; s = socket.create_connection(('server', 8000)); s.sendall(b'x' * 50000); time.sleep(6)";
     let run = ["--fidelity", "10s", "--ready-within", "60s", "--server", ANSWER, "--sample", "20ms", "--out"];
     let output = emulate(&[&run, &[folder.path().to_str().unwrap(), "--", "python3", "-c", send][..]].concat());
     if text(&output.stderr).contains("cannot start the command") || output.status.code() == Some(2) {
@@ -344,8 +346,18 @@ fn a_run_that_is_less_faithful_than_asked_fails_with_a_status_of_its_own() {
     if !possible() {
         return;
     }
-    // No machine is punctual to the nanosecond.
-    let say = "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); [s.sendto(b'x', ('server', 9)) for _ in range(50)]; import time; time.sleep(0.1)";
+    // No machine is punctual to the nanosecond. Nobody listens there, which is said once a packet
+    // has arrived.
+    let say = r"
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.connect(('server', 9))
+try:
+    while True:
+        s.send(b'x')
+except ConnectionRefusedError:
+    pass
+";
     let output = emulate(&["--fidelity", "1ns", "--", "python3", "-c", say]);
     if text(&output.stderr).contains("cannot start the command") {
         let _ = writeln!(std::io::stderr(), "skipped: no python3 to send with");
@@ -416,7 +428,7 @@ fn what_hosts_need_is_asked_for_in_a_sentence() {
 
 /// Two flows with delays of their own, the second over a slow way back as well as everybody.
 const DUMBBELL: &str = r#"
-duration = "3 s"
+duration = "60 s"
 stop_when_complete = true
 [path]
 capacity = "50 Mbit/s"

@@ -4,6 +4,10 @@
 use std::io::{BufRead as _, BufReader, Lines};
 use std::process::{Child, ChildStderr, Command, Stdio};
 
+#[cfg(unix)]
+#[path = "support/computing.rs"]
+mod computing;
+
 fn flowstart() -> Command {
     Command::new(assert_cmd::cargo::cargo_bin!("flowstart"))
 }
@@ -359,6 +363,7 @@ fn who_is_one_too_many_and_who_is_left_behind_are_told_why() {
 }
 
 /// As in iperf3: with status 130 as everywhere else, and only once there is something to say.
+#[cfg(unix)]
 #[test]
 fn who_is_interrupted_says_what_was_transferred() {
     let folder = tempfile::tempdir().unwrap();
@@ -376,7 +381,8 @@ fn who_is_interrupted_says_what_was_transferred() {
         let mut command = flowstart();
         command.args(["fetch", &place]).args(options).args(["-C", "slow_start+cubic"]);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        std::thread::sleep(std::time::Duration::from_secs(3));
+        // A handshake takes some hundredths of that, and the rest is data.
+        computing::wait_until_computed(&child, 0.5);
         let asked = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
         assert!(asked.success());
         let output = child.wait_with_output().unwrap();
@@ -488,7 +494,8 @@ fn a_file_that_changes_while_it_is_fetched_is_an_error_and_leaves_none() {
     let server = Server::start(&["--root", root.path().to_str().unwrap()]);
     let path = root.path().join("file");
     for (shrinks, words) in [(true, "the file has become shorter"), (false, "the file has changed")] {
-        std::fs::File::create(&path).unwrap().set_len(if shrinks { 4_000_000_000 } else { 200_000_000 }).unwrap();
+        // Half a minute of data.
+        std::fs::File::create(&path).unwrap().set_len(4_000_000_000).unwrap();
         let out = here.path().join("copy");
         let mut command = flowstart();
         command.args(["fetch", "127.0.0.1", "-p", &server.port, "--file", "file", "-o", out.to_str().unwrap()]);

@@ -7,6 +7,10 @@ use std::time::{Duration, Instant};
 
 use super::*;
 
+#[path = "../support/computing.rs"]
+mod computing;
+use computing::wait_until_computed;
+
 fn program() -> Command {
     Command::new(assert_cmd::cargo::cargo_bin!("flowstart"))
 }
@@ -19,7 +23,7 @@ fn a_page_of_an_interrupted_run_says_how_many_runs_it_has() {
     let arguments = ["run", "x.toml", "--runs", "20000", "--threads", "1", "-o", "x.html"];
     let mut child =
         program().current_dir(folder.path()).args(arguments).stdout(Stdio::null()).spawn().expect("started");
-    std::thread::sleep(Duration::from_secs(2));
+    wait_until_computed(&child, 1.0);
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill").success());
     assert_eq!(child.wait().expect("ended").code(), Some(130));
     let page = std::fs::read_to_string(folder.path().join("x.html")).expect("the page");
@@ -48,7 +52,7 @@ fn after_ctrl_c_what_was_finished_is_kept_and_readable_and_the_status_is_130() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("started");
-    std::thread::sleep(Duration::from_secs(2));
+    wait_until_computed(&child, 2.0);
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
     assert!(killed.success());
     let asked = Instant::now();
@@ -69,7 +73,7 @@ fn after_ctrl_c_what_was_finished_is_kept_and_readable_and_the_status_is_130() {
     let document: serde_json::Value = serde_json::from_str(&result).expect("JSON");
     assert_eq!(document["complete"], false);
     let runs = document["contestants"][0]["runs"].as_array().expect("runs").len();
-    assert!(runs >= 1, "something was finished in two seconds");
+    assert!(runs >= 1, "something was finished in two seconds of a processor");
 }
 
 /// It was said that what was finished was kept, and nothing was.
@@ -93,7 +97,7 @@ fn an_interrupted_reproduction_keeps_the_figures_that_were_finished() {
         command.current_dir(folder.path()).arg("reproduce").args(what).args(["--threads", "1"]);
         let child = command.args(kept);
         let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-        std::thread::sleep(Duration::from_secs(2));
+        wait_until_computed(&child, 2.0);
         assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill").success());
         let ended = child.wait_with_output().expect("ended");
         assert_eq!(ended.status.code(), Some(130));
@@ -101,7 +105,9 @@ fn an_interrupted_reproduction_keeps_the_figures_that_were_finished() {
     };
     let run = |what: &[&str]| run_with(what, &["--record=kept.json", "-o", "x.md"]);
     let [shown, said] = run(&["long.toml"]);
-    assert_eq!((shown.as_str(), said.as_str()), ("", "interrupted before anything was finished\n"));
+    // Where it takes long it is told how far it is.
+    let said: Vec<&str> = said.lines().filter(|line| !line.starts_with("reproducing: ")).collect();
+    assert_eq!((shown.as_str(), said), ("", vec!["interrupted before anything was finished"]));
     assert!(!folder.path().join("kept.json").exists(), "an empty record is left behind");
     let [shown, said] = run(&["short.toml", "long.toml"]);
     assert!(shown.contains("short.toml: short") && !shown.contains("long.toml"), "{shown}");
@@ -127,7 +133,7 @@ fn an_interrupted_frontier_says_what_is_kept_and_shows_no_part_as_the_whole() {
         let mut command = program();
         command.current_dir(folder.path()).args(["frontier", "-C", "cubic", "--path", "clean", "--threads", "1"]);
         let child = command.args(more).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-        std::thread::sleep(Duration::from_secs(2));
+        wait_until_computed(&child, 2.0);
         assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill").success());
         let ended = child.wait_with_output().expect("ended");
         assert_eq!(ended.status.code(), Some(130));
@@ -162,11 +168,12 @@ fn who_ignores_hangups_goes_on_when_the_terminal_is_closed() {
     };
     // Whoever runs the tests may ignore hangups, too, which no shell takes back.
     let (mut ignoring, mut other) = (run("trap '' HUP;", ""), run("", "--default-signal=HUP"));
-    std::thread::sleep(Duration::from_secs(1));
+    wait_until_computed(&other, 0.1);
+    wait_until_computed(&ignoring, 0.1);
     send("-HUP", other.id());
     send("-HUP", ignoring.id());
     assert_eq!(other.wait().expect("ended").code(), Some(130));
-    std::thread::sleep(Duration::from_millis(500));
+    wait_until_computed(&ignoring, 0.5);
     assert_eq!(ignoring.try_wait().expect("looked at"), None, "it goes on");
     send("-INT", ignoring.id());
     assert_eq!(ignoring.wait().expect("ended").code(), Some(130));
@@ -300,7 +307,7 @@ fn ctrl_c_before_anything_was_finished_leaves_earlier_results_as_they_are() {
     // Minutes of one core each.
     let long = ["--capacity", "10Gbit/s", "--rtt", "100ms", "-n", "100GB", "-t", "20s"];
     let mut child = race(&long).spawn().expect("started");
-    std::thread::sleep(Duration::from_millis(500));
+    wait_until_computed(&child, 0.3);
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill").success());
     let mut complaint = String::new();
     child.stderr.take().expect("piped").read_to_string(&mut complaint).expect("UTF-8");
@@ -331,13 +338,13 @@ fn ctrl_c_ends_a_run_before_it_is_over_and_leaves_earlier_tables_as_they_are() {
         let mut child = program();
         child.current_dir(folder.path()).args(arguments).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = child.spawn().expect("started");
-        std::thread::sleep(Duration::from_millis(500));
+        wait_until_computed(&child, 0.3);
         let asked = Instant::now();
         assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill").success());
         let mut complaint = String::new();
         child.stderr.take().expect("piped").read_to_string(&mut complaint).expect("UTF-8");
         assert_eq!(child.wait().expect("ended").code(), Some(130), "{complaint}");
-        assert!(asked.elapsed() < Duration::from_secs(20), "{:?}", asked.elapsed());
+        assert!(asked.elapsed() < Duration::from_secs(60), "{:?}", asked.elapsed());
         assert_eq!(complaint.lines().last(), Some("interrupted before anything was finished"), "{complaint}");
     }
     assert_eq!(table(), earlier);

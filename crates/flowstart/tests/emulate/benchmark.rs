@@ -66,7 +66,8 @@ fn a_kernel_is_probed_and_its_delays_read_back_are_judged_the_same() {
     let stamps = &real["real_paths"]["socket_stamps"];
     if stamps["refused"].is_null() {
         let [messages, stamped] = ["messages", "stamped"].map(|key| stamps[key].as_u64().unwrap());
-        assert!(messages > 0 && stamped * 2 > messages, "{stamps}");
+        // Those that wait together have one stamp, and where the machine stands still many wait.
+        assert!((1..=messages).contains(&stamped) && stamped * 20 > messages, "{stamps}");
         // A processor that is taken away between the two moves one message in many.
         assert!(stamps["apart_p50_s"].as_f64().unwrap() < 0.001, "{stamps}");
     }
@@ -98,9 +99,7 @@ fn ctrl_c_ends_a_benchmark_and_leaves_no_namespace() {
     while named && names_of(pid).len() < 12 && Instant::now() < until {
         sleep(Duration::from_millis(20));
     }
-    if !named {
-        sleep(Duration::from_secs(2));
-    }
+    computing::wait_until_computed(&child, 0.0);
     send("-INT", pid);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!(names_of(pid), Vec::<String>::new());
@@ -164,7 +163,8 @@ fn a_program_is_judged_by_the_record_that_it_writes() {
     assert!(refused("probe {rate}").contains("the command does not say where {seconds} goes"));
     // Records of what cannot have been.
     let early = PROGRAM.replace("sleep {seconds}; sleep 0.2", "true");
-    assert!(refused(&early).contains("s, but the command ran for 0 s only"), "{}", refused(&early));
+    let said = refused(&early);
+    assert!(said.contains("s, but the command ran for ") && said.contains(" s only"), "{said}");
     let slow = PROGRAM.replace("gap=$((1448 *", "gap=$((3 * 1448 *");
     assert!(
         refused(&slow).contains("are more, and a rate can be accepted only if it was offered"),
