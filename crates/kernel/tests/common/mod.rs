@@ -237,7 +237,11 @@ pub(crate) fn receive(mut stream: TcpStream) -> Result<u64, String> {
     let (mut buffer, mut expected) = (vec![0; 64 * 1024], vec![0; 64 * 1024]);
     let mut received = 0;
     loop {
-        let part = stream.read(&mut buffer).map_err(|error| format!("after {received} bytes: {error}"))?;
+        let part = match stream.read(&mut buffer) {
+            // Whoever was stopped and goes on.
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            read => read.map_err(|error| format!("after {received} bytes: {error}"))?,
+        };
         if part == 0 {
             return Ok(received);
         }
