@@ -169,8 +169,8 @@ pub struct SenderConfig {
     pub min_rto: Span,
     /// Largest timeout; default 120 s (`TCP_RTO_MAX`).
     pub max_rto: Span,
-    /// Clock tick to which timeouts are rounded up; zero (default) for an exact clock. Linux: 4 ms
-    /// at HZ 250.
+    /// Clock tick to which timeouts are rounded up, and what RACK and a tail loss probe wait for;
+    /// zero (default) for an exact clock. Linux: 4 ms at HZ 250.
     pub tick: Span,
     /// Detect spurious timeouts by forward acknowledgements (F-RTO, RFC 5682); default true.
     pub f_rto: bool,
@@ -240,6 +240,16 @@ impl Default for SenderConfig {
 const LARGEST_MSS: u32 = 65_000;
 
 impl SenderConfig {
+    /// How long a timer runs that is to run for `wait`: whole ticks.
+    #[inline]
+    pub(crate) fn in_ticks(&self, wait: Span) -> Span {
+        let tick = self.tick.as_nanos();
+        if tick == 0 {
+            return wait;
+        }
+        Span::from_nanos(wait.as_nanos().checked_next_multiple_of(tick).unwrap_or(u64::MAX))
+    }
+
     /// Checks that every value is in its range. A sender made from values out of range works, with
     /// the nearest value in range.
     ///

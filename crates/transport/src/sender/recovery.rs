@@ -193,7 +193,7 @@ impl Sender {
         let losses = self.board.detect(now, window);
         self.stats.packets_lost = self.board.total_lost();
         if let Some(wait) = losses.wait {
-            let wait = (wait + self.config.timer_slack).min(self.rtt.rto());
+            let wait = self.config.in_ticks(wait + self.config.timer_slack).min(self.rtt.rto());
             self.set_timer(Timer::Reordering, now + wait);
         }
     }

@@ -160,13 +160,7 @@ impl RttEstimator {
             RtoRule::Linux => srtt + Span::from_nanos(self.variance),
             RtoRule::Rfc6298 => (srtt + Span::from_nanos(self.variance).max(config.tick)).max(config.min_rto),
         };
-        let tick = config.tick.as_nanos();
-        let rounded = if tick == 0 {
-            rto
-        } else {
-            Span::from_nanos(rto.as_nanos().checked_next_multiple_of(tick).unwrap_or(u64::MAX))
-        };
-        self.rto = rounded.min(config.max_rto).max(SHORTEST_RTO);
+        self.rto = config.in_ticks(rto).min(config.max_rto).max(SHORTEST_RTO);
     }
 }
 

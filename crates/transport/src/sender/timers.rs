@@ -125,7 +125,7 @@ impl Sender {
         } else {
             srtt * 2 + self.config.timer_slack
         };
-        let mut at = now + wait;
+        let mut at = now + self.config.in_ticks(wait);
         if rto_at > now {
             at = at.min(rto_at);
         }

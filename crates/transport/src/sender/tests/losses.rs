@@ -1,6 +1,7 @@
 //! How losses are found and repaired.
 
-use flowstart_network::packet::SackBlock;
+use flowstart_network::packet::{Acknowledgement, MAX_SACK_BLOCKS, SackBlock};
+use flowstart_quick_start::RateCode;
 use flowstart_units::{Span, Time};
 
 use super::pipe::{Pipe, no_handshake, steady};
@@ -29,6 +30,52 @@ fn the_third_sack_proves_the_loss_and_not_the_second() {
     assert_eq!(pipe.sender.stats().recoveries, 1);
     assert_eq!(pipe.sender.stats().timeouts, 0);
     assert_eq!(pipe.sender.controller().ssthresh(), 5);
+}
+
+/// Linux takes SACKs first: an ACK that advances and reports a hole sets the age by what it
+/// acknowledges, the next report by what that reports. So a loss is found on the second report if
+/// what was reported left as late after it as packets may be late, 10 ms here, else on the third.
+/// So does the kernel (docs/fidelity.md).
+#[test]
+fn behind_an_ack_that_also_advances_the_second_report_begins_a_recovery_if_its_packets_left_late_enough() {
+    let found_by = |gap: Span| {
+        let mut sender = Sender::new(&no_handshake(), steady(10));
+        sender.open(Time::ZERO);
+        // A round trip of 40 ms is known.
+        sender.write(Time::ZERO, MSS);
+        assert!(sender.transmit(Time::ZERO).is_some());
+        let mut ack = Acknowledgement {
+            ack: MSS,
+            echo: Time::ZERO,
+            ce_count: 0,
+            window: u32::MAX,
+            sack: [SackBlock::default(); MAX_SACK_BLOCKS],
+            sack_len: 0,
+            ece: false,
+            duplicate: false,
+            syn: false,
+            granted_rate: RateCode::ZERO,
+            has_share: false,
+        };
+        sender.on_ack(at(40), &ack);
+        // The first of two packets arrives, the second is lost; three follow later.
+        let mut left = Vec::new();
+        for (when, packets) in [(at(50), 2), (at(50) + gap, 3)] {
+            sender.write(when, packets * MSS);
+            left.extend(std::iter::from_fn(|| sender.transmit(when)));
+        }
+        ack.ack = 2 * MSS;
+        (1..=3_u64).find(|reports| {
+            let now = at(90) + gap + ms(*reports);
+            ack.echo = left[1 + *reports as usize].segment.sent_at;
+            ack.sack[0] = SackBlock { start: MSS as u32, end: ((1 + reports) * MSS) as u32 };
+            ack.sack_len = 1;
+            sender.on_ack(now, &ack);
+            sender.stats().packets_lost > 0
+        })
+    };
+    assert_eq!(found_by(ms(9)), Some(3));
+    assert_eq!(found_by(ms(10)), Some(2));
 }
 
 /// After an ACK of nothing but these blocks (in bytes above what is acknowledged), of 10 packets
@@ -92,6 +139,25 @@ fn reordering_by_three_packets_costs_at_most_one_needless_retransmission() {
     pipe.transfer(2_000 * MSS);
     assert!(pipe.retransmissions().len() <= 1, "{}", pipe.retransmissions().len());
     assert_eq!(pipe.sender.stats().undone, pipe.sender.stats().recoveries);
+}
+
+/// Linux keeps timers in ticks, all of them; the kernel's reordering timer expired that late
+/// (docs/fidelity.md).
+#[test]
+fn ticks_round_up_what_a_probe_and_a_late_packet_wait_for() {
+    let config = SenderConfig { tick: ms(4), ..no_handshake() };
+    // When the first packet is sent again of 20 of which these are lost; the last ACK comes at 100
+    // ms.
+    let sent_again = |lost: &[u64]| {
+        let mut pipe = Pipe::new(&config, steady(10), &every_segment(), ms(25)).losing(lost);
+        pipe.sender.write(Time::ZERO, 20 * MSS);
+        pipe.sender.finish();
+        pipe.complete(1000);
+        pipe.retransmissions()[0].segment.sent_at.since(at(100))
+    };
+    // Two round trips of 50 ms and 2 ms are 102 ms, a quarter of one and 2 ms are 14.5 ms.
+    assert_eq!(sent_again(&[18, 19]), ms(104));
+    assert_eq!(sent_again(&[18]), ms(16));
 }
 
 #[test]
