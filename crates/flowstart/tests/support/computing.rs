@@ -5,8 +5,8 @@ use std::time::Duration;
 #[cfg(target_os = "linux")]
 use std::time::Instant;
 
-/// Waits until a program heeds Ctrl-C and has computed for so many seconds more, however long it has
-/// to wait for a processor; or until it has ended.
+/// Waits until a program heeds Ctrl-C and has computed for so many seconds more, however long it
+/// has to wait for a processor; or until it has ended.
 #[cfg(target_os = "linux")]
 pub(crate) fn wait_until_computed(child: &Child, seconds: f64) {
     let of = |what: &str| std::fs::read_to_string(format!("/proc/{}/{what}", child.id())).expect("a child's");
