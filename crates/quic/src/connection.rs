@@ -76,14 +76,18 @@ pub struct Connection {
     asks: Option<Span>,
     /// When something of it arrived, or it was asked, last.
     quiet: Time,
-    /// A packet that asks is due.
+    /// A packet that asks, or answers a challenge, is due.
     asking: bool,
+    /// How often the other end has challenged this one.
+    challenges: u64,
     /// It is a server's, whose client may move.
     server: bool,
     /// Where the other end is.
     remote: SocketAddr,
     /// ... if it has not shown that it is there.
     unproven: Option<Unproven>,
+    /// ... when the stack was to find it there by a [detour](Self::detour), if it does not before.
+    detour: Option<Time>,
     credit: Credit,
     /// What is known of the path is of another one.
     renewal: bool,
@@ -115,6 +119,7 @@ impl Connection {
             server,
             remote: inner.remote().unwrap_or(SocketAddr::from(([0; 4], 0))),
             unproven: None,
+            detour: None,
             credit: Credit::default(),
             renewal: false,
             carried: 0,
@@ -136,6 +141,7 @@ impl Connection {
             asks: None,
             quiet: Time::ZERO,
             asking: false,
+            challenges: 0,
         }
     }
 
@@ -249,6 +255,12 @@ impl Connection {
         let before = self.smoothed();
         self.quiet = self.quiet.max(arrived);
         self.inner.handle_event(event);
+        if self.ledger.is_some() {
+            let challenges = self.inner.challenges();
+            // A full window does not hold the answer back: what would empty it waits for that.
+            self.asking |= challenges > self.challenges;
+            self.challenges = challenges;
+        }
         let mut waited = Span::ZERO;
         if let Some(newest) = self.gate.newest().filter(|_| self.ledger.is_some()) {
             let rtt = self.clock.instant(counted).saturating_duration_since(newest.sent);
@@ -295,10 +307,13 @@ impl Connection {
     }
 
     /// A time that [`deadline`](Self::deadline) named has come.
-    pub fn handle_timeout(&mut self, now: Time) {
+    pub(crate) fn handle_timeout(&mut self, now: Time, gates: &Gates) {
         if self.inner.poll_timeout().is_some_and(|at| self.clock.time(at) <= now) {
+            let (made, _) = gates.last();
             self.inner.handle_timeout(self.clock.instant(now));
             self.listen(now);
+            // A client that does not answer where it seems to be is where it was before.
+            self.look_where(now, gates, made);
         }
         if self.asks_at() <= now {
             // One packet that the window does not hold back: the stack's own probes after a timeout

@@ -149,6 +149,11 @@ impl Outgoing {
 /// another has more of them than it ever had at a time.
 const LINGERING: usize = 16;
 
+/// Whether a datagram is of a connection whose handshake is over (RFC 9000 section 17.3).
+fn is_short(data: &[u8]) -> bool {
+    data.first().is_some_and(|first| first & 0x80 == 0)
+}
+
 /// An endpoint: the stack's, with driven connections.
 #[derive(Debug)]
 pub struct Endpoint {
@@ -232,7 +237,10 @@ impl Endpoint {
         let mut connections = self.connections.iter().flatten();
         let counted = connections.find_map(|connection| connection.counts(now, from)).unwrap_or(arrived);
         let instant = self.clock.instant(counted);
-        match self.inner.handle(instant, from, arrival.ecn, data, &mut buffer)? {
+        let detours = self.server && self.limits.stack == Stack::Noq && is_short(data);
+        let mut connections = self.connections.iter_mut().flatten().filter(|_| detours);
+        let seems = connections.find_map(|connection| connection.detour(now, from)).unwrap_or(from);
+        match self.inner.handle(instant, seems, arrival.ecn, data, &mut buffer)? {
             Handled::For(number, event) => {
                 let connection = self.connections.get_mut(number).and_then(Option::as_mut)?;
                 if connection.may_come_from(from, &mut || (doors.moves)(number)) {
@@ -242,7 +250,7 @@ impl Endpoint {
             }
             Handled::New { proven } => self.incoming(now, from, proven, doors),
             Handled::Answer(transmit) => {
-                self.answer(Some(transmit), buffer);
+                self.answer(Some(Transmit { to: from, ..transmit }), buffer);
                 None
             }
         }
@@ -391,7 +399,7 @@ impl Endpoint {
     /// Does what is due, and forgets connections of which nothing more will come.
     pub fn handle_timeout(&mut self, now: Time) {
         for connection in self.connections.iter_mut().flatten() {
-            connection.handle_timeout(now);
+            connection.handle_timeout(now, &self.gates);
         }
         self.exchange(now);
     }

@@ -296,6 +296,35 @@ fn a_client_whose_port_changes_gets_everything_and_little_later() {
     }
 }
 
+/// The network goes when the address changes, which is when networks go: of what the client sends
+/// from there the first packets arrive, and no answer for longer than the stack challenges it.
+#[test]
+fn a_client_whose_address_changes_as_its_network_goes_for_a_moment_gets_everything() {
+    let homes = [("10.0.0.1:500", "10.0.0.1:7"), ("10.0.0.1:500", "10.9.9.9:7"), ("[fd00::1]:500", "[fd00::1]:7")];
+    for direction in [Direction::Down, Direction::Up] {
+        for (millis, outage) in [(1, 100), (1, 700), (10, 300), (10, 3_000), (10, 5_000)] {
+            for (home, other) in homes {
+                let ports = |base: &str| ["1", "2"].map(|last| format!("{base}{last}").parse().unwrap());
+                let link = Link { delay: Span::from_millis(millis), ..Link::default() };
+                let asked = request(direction, 3_000_000, ("slow_start", "cubic"));
+                let mut world = world(&link, asked, None, Service::default());
+                world.ports = ports(home);
+                world.run_until(Time::ZERO + Span::from_millis(430));
+                world.ports = ports(other);
+                world.run_until(world.now + Span::from_millis(2 * millis));
+                world.cut(true);
+                world.run_until(world.now + Span::from_millis(outage));
+                world.cut(false);
+                let what = format!("{direction:?} {millis} ms, {outage} ms without a network: {home} {other}");
+                let outcome = world.run(Span::from_secs(60)).0.unwrap_or_else(|error| panic!("{what}: {error}"));
+                assert!(outcome.received.intact && outcome.received.bytes == 3_000_000, "{what}: {outcome:?}");
+                let lost = outcome.received.nanos as f64 / 1e9 - 1.25 - outage as f64 / 1e3;
+                assert!(lost < 4.0, "{what}: {lost} s later");
+            }
+        }
+    }
+}
+
 #[test]
 fn who_has_more_to_send_is_never_limited_by_the_application() {
     for contestant in [("slow_start", "cubic"), ("bbr_start", "bbr"), ("adaptive_chirping", "cubic")] {

@@ -11,6 +11,13 @@ use crate::judging::header_bytes;
 use crate::moving::{Unproven, Verdict, is_another_path};
 use crate::stack::{Transmit, place};
 
+/// The port of a [detour](Connection::detour), from which nothing comes (RFC 768).
+const NOBODY: u16 = 0;
+/// Round trips, and time besides, until one is taken: with a variation of half an RTT (RFC 9002
+/// section 5.3) three PTOs are nine, and three times the longest delay of an ACK.
+const DETOUR_RTTS: u64 = 10;
+const DETOUR_LEAST: Span = Span::from_millis(100);
+
 impl Connection {
     /// The other end may be somewhere else now, with another gate on the way there.
     pub(super) fn look_where(&mut self, now: Time, gates: &Gates, made: u64) {
@@ -20,6 +27,7 @@ impl Connection {
             return;
         }
         self.unproven = Some(Unproven::new(before, self.unproven.take()));
+        self.detour = Some(now + self.detours_after());
         let (count, gate) = gates.last();
         if count != made {
             gate.set(self.ledger.is_none());
@@ -36,6 +44,27 @@ impl Connection {
         self.waiting = false;
     }
 
+    /// Longer than the stack goes on challenging a client that has moved: three times its PTO.
+    fn detours_after(&self) -> Span {
+        self.handshake_rtt() * DETOUR_RTTS + DETOUR_LEAST
+    }
+
+    /// Where a datagram that arrives from there is to seem to come from, if from somewhere else.
+    ///
+    /// The stack challenges a client that has moved for a few round trips. If no answer comes, for
+    /// the network went meanwhile, it never does so again as long as the client stays, and sends it
+    /// three times what it sends at most for ever: a transfer to the client stands still. When one
+    /// datagram comes from a place where nobody is, the client is back with its next one, and is
+    /// challenged. The stack then knows a place that was not proven either, to which it goes back
+    /// when the next challenges are over, so that the client is back once more.
+    pub(crate) fn detour(&mut self, now: Time, from: SocketAddr) -> Option<SocketAddr> {
+        let due = self.unproven.is_some() && place(from) == self.remote && self.detour.is_some_and(|at| at <= now);
+        due.then(|| {
+            self.detour = Some(now + self.detours_after());
+            SocketAddr::new(self.remote.ip(), NOBODY)
+        })
+    }
+
     /// A datagram of so many bytes was sent or received.
     pub(super) fn carries(&mut self, bytes: usize) {
         self.carried += bytes as u64 + u64::from(header_bytes(self.remote.ip()));
@@ -49,6 +78,9 @@ impl Connection {
     /// The stack sends something. If it does so only because the other end has shown that it is
     /// there, that is known now. If it is too much for who has not, it is lost here.
     pub(super) fn leaves(&mut self, now: Time, transmit: Transmit) -> Result<Transmit, Idle> {
+        if transmit.to.port() == NOBODY {
+            return Err(Idle::Held);
+        }
         self.carries(transmit.size);
         // Where it seemed to be before the stack asks, too, without any limit.
         if self.server && transmit.to != self.remote {

@@ -386,6 +386,10 @@ macro_rules! adapter {
                 self.place()
             }
 
+            fn challenges(&mut self) -> u64 {
+                self.inner.stats().frame_rx.path_challenge
+            }
+
             fn peer_identity(&self) -> Option<Box<dyn Any>> {
                 self.inner.crypto_session().peer_identity()
             }

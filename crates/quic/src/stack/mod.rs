@@ -290,6 +290,8 @@ pub(crate) trait Connection: fmt::Debug + Send {
     fn mtu(&self) -> u16;
     /// Where the other end is.
     fn remote(&self) -> Option<SocketAddr>;
+    /// How often the other end has challenged this one.
+    fn challenges(&mut self) -> u64;
     /// The certificates that the other end showed.
     fn peer_identity(&self) -> Option<Box<dyn std::any::Any>>;
 }
