@@ -6,6 +6,7 @@
 mod careful;
 mod records;
 mod tables;
+mod whole;
 
 pub use records::{read_records, write_records};
 pub use tables::TABLES;

@@ -15,6 +15,7 @@ use parquet::file::reader::ChunkReader;
 use flowstart_units::{Rate, Time};
 
 use crate::careful::carefully;
+use crate::whole::Whole;
 use flowstart_service_curve::{Columns, Passed, Record, RecordError};
 
 /// The records of a Parquet file, or of its bytes, whose columns are 64-bit integers (signed or
@@ -25,7 +26,7 @@ use flowstart_service_curve::{Columns, Passed, Record, RecordError};
 pub fn read_records<R: ChunkReader + 'static>(
     file: R,
 ) -> Result<impl Iterator<Item = Result<Record, RecordError>> + use<R>, RecordError> {
-    let builder = read(|| ParquetRecordBatchReaderBuilder::try_new(file))?;
+    let builder = read(|| ParquetRecordBatchReaderBuilder::try_new(Whole(file)))?;
     let schema = builder.schema().clone();
     let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     let all = Columns::of(&names)?;
