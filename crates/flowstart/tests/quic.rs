@@ -289,7 +289,7 @@ fn what_is_wrong_is_one_sentence() {
         (vec!["path", "127.0.0.1", "-p", "65536"], "65536 is not in 1..=65535"),
         (vec!["serve", "--most-bytes", "0B"], "nobody could be served"),
         (vec!["serve", "--peer-time", "0s"], "nobody could be served"),
-        (vec!["serve", "--connections", "0"], "0 is not in 1.."),
+        (vec!["serve", "--connections", "0"], "0 is less than 1"),
         (vec!["fetch", "127.0.0.1", "-C", "cubic/linux"], "leave out \"/linux\""),
         (vec!["fetch", "127.0.0.1", "-C", "cubic/ns3"], "leave out \"/ns3\""),
         (vec!["fetch", "127.0.0.1", "-C", "quick_start+cubic"], "no room for a request"),
