@@ -207,6 +207,11 @@ fn told(config: WorldConfig, bytes: u64) -> Vec<WatchEvent> {
     all.into_iter().filter(|event| event.connection == of).collect()
 }
 
+/// How many chirps were sent. Each takes a round trip, or longer where the machine stands still.
+fn chirps_of(events: &[WatchEvent]) -> usize {
+    events.iter().filter(|event| matches!(event.what, What::Chirp { .. })).count()
+}
+
 /// Packets arrive in bunches, every 20 ms. Until such starts were left to slow start they read a
 /// full pipe, and 2 MB took two to four times as long as with CUBIC.
 #[test]
@@ -218,8 +223,7 @@ fn a_path_that_serves_in_slots_is_left_to_slow_start_after_few_round_trips() {
     let mine = told(config, 1_000_000);
     let end = mine.iter().find(|event| matches!(event.what, What::End { .. })).expect("the start ended");
     assert!(matches!(end.what, What::End { reason: Ended::Unreadable, .. }), "{mine:#?}");
-    // A round trip is 30 ms.
-    assert!(end.since_begin < Span::from_millis(200) && end.packets >= 20, "{mine:#?}");
+    assert!(chirps_of(&mine) <= 6 && end.packets >= 20, "{mine:#?}");
 }
 
 /// The first burst comes out of order: nothing of it can be read.
@@ -233,7 +237,7 @@ fn a_path_that_changes_the_order_of_packets_is_left_to_slow_start() {
     let end = mine.iter().find(|event| matches!(event.what, What::End { .. })).expect("the start ended");
     // What comes three packets late counts as lost, if that happens first.
     assert!(matches!(end.what, What::End { reason: Ended::Unreadable | Ended::Loss, .. }), "{mine:#?}");
-    assert!(end.since_begin < Span::from_millis(200), "{mine:#?}");
+    assert!(chirps_of(&mine) <= 6, "{mine:#?}");
 }
 
 /// The handshake takes three seconds, and so does the smoothed RTT for long; that of packets is 20
