@@ -47,3 +47,38 @@ impl<R: Read> Read for Ending<R> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three bytes, which must not be asked for more.
+    struct Three;
+
+    impl Length for Three {
+        fn len(&self) -> u64 {
+            3
+        }
+    }
+
+    impl ChunkReader for Three {
+        type T = io::Empty;
+
+        fn get_read(&self, _start: u64) -> Result<io::Empty> {
+            Ok(io::empty())
+        }
+
+        fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
+            assert!(start + length as u64 <= self.len(), "room would be made for {length} bytes at {start}");
+            Ok(Bytes::from(vec![0; length]))
+        }
+    }
+
+    #[test]
+    fn what_is_not_all_in_the_file_is_refused_before_there_is_room_for_it() {
+        assert_eq!(Whole(Three).get_bytes(1, 2).unwrap().len(), 2);
+        for (start, length) in [(1, 3), (4, 0), (1, usize::MAX), (u64::MAX, 1)] {
+            assert!(matches!(Whole(Three).get_bytes(start, length), Err(ParquetError::EOF(_))), "{start}, {length}");
+        }
+    }
+}

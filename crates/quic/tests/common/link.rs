@@ -306,6 +306,7 @@ impl World {
             self.carried[1] += buffer.len() as u64;
             self.datagrams += 1;
             // What is sent to an address that nobody has any more is lost.
+            assert_ne!(outgoing.to.port(), 0, "no datagram leaves for where nobody is");
             let Some(socket) = self.ports.iter().position(|port| *port == outgoing.to && !self.forged) else {
                 self.stray += buffer.len() as u64;
                 continue;
