@@ -155,7 +155,7 @@ fn is_a_value(error: &clap::Error) -> bool {
 /// What a range refused, without the largest number of its type, which is nobody's limit.
 fn within_limits(reason: &str) -> String {
     let open = |limit: String| reason.strip_suffix(&limit).and_then(|rest| rest.split_once(" is not in "));
-    match open(format!("..={}", u32::MAX)).or_else(|| open(format!("..{}", usize::MAX))) {
+    match open(format!("..={}", u32::MAX)).or_else(|| open(format!("..{}", u64::MAX))) {
         Some((value, least)) if value.parse().ok() < least.parse::<i128>().ok() => {
             format!("{value} is less than {least}")
         }
